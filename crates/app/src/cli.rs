@@ -83,8 +83,8 @@ pub(crate) struct Check {
     pub(crate) paths: Vec<PathBuf>,
     /// A shipped model (see `fencepost models`) or a .cat file; may be repeated [default: those of the expectations
     /// beside the test, else by architecture: x86-tso for x86,
-    /// rc11-scoped for C, cmm for host and device, ptx for PTX with clusters or asynchronous operations, ptx-7.5 for
-    /// other PTX]
+    /// rc11-scoped for C, cmm for host and device, sbrp for PTX with persistent memory, ptx for PTX with clusters,
+    /// asynchronous operations or declared state spaces, ptx-7.5 for other PTX]
     #[arg(short, long = "model", value_name = "NAME|FILE.cat")]
     pub(crate) model: Vec<String>,
     /// Check under every shipped model for the test's architecture

@@ -43,6 +43,8 @@ pub enum Undecided {
     MixedSizes,
     /// Not under every reading of the specification; the answer under one of them is not known for this reason.
     Readings(Option<Box<Why>>),
+    /// Recovery may start from more states than this.
+    Recoveries(u64),
     /// Values may be torn in too many places.
     TornPlaces,
     TornRaces,

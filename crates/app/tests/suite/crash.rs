@@ -245,3 +245,29 @@ fn the_table_of_the_corpus_is_what_its_tests_expect() {
         }
     }
 }
+
+/// `tail <= head` is about values: an order of addresses would say nothing.
+#[test]
+fn an_order_compares_the_values_of_two_locations() {
+    let text = |question: &str| {
+        format!(
+            "PTX log\n{{ nvm .global .u32 a = 0; nvm .global .u32 b = 0; }}\n\
+             P0@cta 0, gpu 0 {{ st.global.u32 [b], 1; st.global.u32 [a], 1; }}\n{question}\n"
+        )
+    };
+    for (question, code) in [("crash ~exists (b > a)", 1), ("crash forall (b <= a)", 1), ("crash exists (b > a)", 0)] {
+        let run = checked(&text(question), &[]);
+        assert_eq!(run.code, code, "{question}: {}", run.out);
+    }
+}
+
+/// A counter of boots has a new state for every crash of its recovery.
+#[test]
+fn a_recovery_that_reaches_new_states_for_ever_is_cut() {
+    let text = "PTX boots\n{ nvm .global .u32 x = 0; }\nP0@cta 0, gpu 0 { st.global.u32 [x], 1; }\n\
+                recover {\n  P0@cta 0, gpu 0 {\n    ld.global.u32 %r1, [x];\n    add.u32 %r1, %r1, 1;\n    \
+                st.global.u32 [x], %r1;\n  }\n}\nrecover forall (x >= 1)\n";
+    let run = checked(text, &[]);
+    let why = "recovery was run from 5000 states, and crashes of recovery leave more";
+    assert!(run.code == 3 && run.out.contains(why), "{}", run.out);
+}

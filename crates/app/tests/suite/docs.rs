@@ -81,7 +81,8 @@ fn instructions() -> String {
         "# Supported instructions\n\n\
          Every form of PTX that has a model, by section of the PTX ISA, with the version that brought it. Written by a test from\n\
          the tables that read the instructions (`UPDATE=1 cargo test -p fencepost docs`): a form that is not here is `Unknown`, with\n\
-         its name and place, and never ignored. `(.a|.b)` is one of them, `{.a|.b}` one or none.\n",
+         its name and place, and never ignored. `(.a|.b)` is one of them, `{.a|.b}` one or none. `dfence`, `ofence`, `pacq` and `prel`\n\
+         are no PTX: [persistency](models/persistency.md#the-language) has them.\n",
     );
     for forms in sections.values() {
         let Some(first) = forms.first() else { continue };

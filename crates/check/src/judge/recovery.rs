@@ -22,6 +22,8 @@ use crate::options::{CrossCheck, Options, Outcomes, Wanted};
 use crate::session::Session;
 use crate::test::Test;
 
+/// Recovery is run from no more states than this: one that changes memory by itself may leave new ones for ever.
+const MOST_STATES: u64 = 5_000;
 /// From so many states on, recoveries are looked at by one engine only.
 const MOST_CROSS_CHECKED: u64 = 32;
 
@@ -48,6 +50,10 @@ pub fn answers(
     while let Some(image) = waiting.pop_front() {
         if options.budget.is_over() {
             why.get_or_insert(Why::Time);
+            break;
+        }
+        if answers.states >= MOST_STATES {
+            why.get_or_insert(Why::Size(Undecided::Recoveries(MOST_STATES)));
             break;
         }
         answers.states += 1;

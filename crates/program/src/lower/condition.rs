@@ -1,5 +1,6 @@
 //! Conditions with their names resolved. On the left of a comparison a location is its final value; on the right it is
-//! its address, as in herd and Dartagnan (`P0:r1 = x`), unless a number stands on the left: `1 = x` is `x = 1`.
+//! its address, as in herd and Dartagnan (`P0:r1 = x`), unless a number stands on the left (`1 = x` is `x = 1`) or the
+//! comparison is an order (`x < y` is one of values).
 
 use fencepost_syntax::litmus::{
     Comparison, Condition as Tree, Dialect, Litmus, Moment, Question as QuestionTree, Term as TermTree,
@@ -141,7 +142,7 @@ impl Resolver<'_> {
             Tree::And(parts) => Condition::And(parts.iter().map(|part| self.condition(&part.node)).collect()),
             Tree::Or(parts) => Condition::Or(parts.iter().map(|part| self.condition(&part.node)).collect()),
             Tree::Compare { op, left, right } => {
-                let refusals = match (self.left(left), self.right(left, right)) {
+                let refusals = match (self.left(left), self.right(*op, left, right)) {
                     (Ok(one), Ok(other)) => match self.comparison(*op, (left, one), (right, other)) {
                         Ok(condition) => return condition,
                         Err(refusal) => vec![refusal],
@@ -279,9 +280,11 @@ impl Resolver<'_> {
         }
     }
 
-    fn right(&self, left: &Spanned<TermTree>, term: &Spanned<TermTree>) -> Result<Left, Refusal> {
+    /// An order of addresses would say nothing: there a location is its value on both sides.
+    fn right(&self, op: Comparison, left: &Spanned<TermTree>, term: &Spanned<TermTree>) -> Result<Left, Refusal> {
+        let is_address = matches!(op, Comparison::Equal | Comparison::NotEqual);
         match &term.node {
-            TermTree::Location { name, index } if !matches!(left.node, TermTree::Integer(_)) => {
+            TermTree::Location { name, index } if is_address && !matches!(left.node, TermTree::Integer(_)) => {
                 let (variable, offset) = self.element(name, *index, term.span)?;
                 Ok(Left::Term(Term::Constant(Value(self.names.variables[variable.0].base + offset))))
             }

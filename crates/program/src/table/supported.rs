@@ -22,6 +22,9 @@ pub struct SupportedForm {
     pub since: Version,
 }
 
+/// Of the persistency models, and no PTX.
+const PERSISTENCY: [&str; 4] = ["dfence", "ofence", "pacq", "prel"];
+
 /// Every form of real PTX with a model, by pattern.
 pub fn supported_forms() -> Vec<SupportedForm> {
     let mut found = Vec::new();
@@ -45,7 +48,7 @@ pub fn supported_forms() -> Vec<SupportedForm> {
     add(&mut found, warp::FORMS);
     add(&mut found, vector::FORMS);
     add(&mut found, float::FORMS);
-    for row in ptx::rows() {
+    for row in ptx::rows().filter(|row| !PERSISTENCY.contains(&row.opcode)) {
         let (section, since) = provenance(row.opcode);
         found.push(SupportedForm { pattern: pattern(row), section, since });
     }

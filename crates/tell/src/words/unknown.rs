@@ -40,6 +40,9 @@ fn undecided(what: &Undecided) -> String {
     match what {
         Undecided::Search => "the search was cut".to_owned(),
         Undecided::Executions => "not every execution was seen".to_owned(),
+        Undecided::Recoveries(most) => {
+            format!("recovery was run from {most} states, and crashes of recovery leave more")
+        }
         Undecided::Races => "whether a race makes its behaviour undefined was not decided".to_owned(),
         Undecided::MixedSizes => "whether accesses of different sizes race was not decided".to_owned(),
         Undecided::Readings(_) => "not decided under every reading of the specification".to_owned(),
