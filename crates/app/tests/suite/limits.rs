@@ -242,7 +242,8 @@ fn holds(name: &str, size: usize, limits: Limits) -> hostile::Ran {
 /// Parsing, lowering and unfolding took 20 s, a minute and 4 GB of these.
 #[test]
 fn every_phase_asks_the_limits() {
-    for (name, size) in [("threads", 8_000), ("stores", 300_000), ("declarations", 16_000), ("cat-definitions", 60_000)]
+    for (name, size) in
+        [("threads", 8_000), ("stores", 300_000), ("declarations", 400_000), ("cat-definitions", 60_000)]
     {
         let ran = holds(name, size, Limits { seconds: 0.3, memory: Some(300) });
         assert_eq!(ran.code, Some(3), "{name}: {}{}", ran.out, ran.err);
