@@ -2,7 +2,7 @@
 //! of them.
 
 use crate::verdict::{Dependence, Verdict};
-use crate::{Assignment, Count, Missing, WhyUnknown, Witness, is_zero, verdict_of_word, verdict_word};
+use crate::{Assignment, Count, Missing, Stuck, WhyUnknown, Witness, is_zero, verdict_of_word, verdict_word};
 
 /// The answers about crashes of one test.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
@@ -97,6 +97,9 @@ pub struct RecoveryWitness {
     pub run: Witness,
     /// Whether it ends.
     pub ends: bool,
+    /// The threads that are stuck in it, and where; empty where it ends.
+    #[serde(default)]
+    pub stuck: Vec<Stuck>,
 }
 
 impl Crashes {

@@ -111,7 +111,10 @@ fn a_recovery_that_may_wait_for_ever_recovers_nothing() {
     let waits = "  W: ld.relaxed.gpu.u32 %r2, [kv];\n    setp.ne.u32 %p2, %r2, 7;\n    @%p2 bra W;\n";
     let run = checked(&undo(waits).replace("(kv = 5)", "(kv = 5 \\/ kv = 7)"), &[]);
     assert_eq!(run.code, 1, "{}{}", run.out, run.err);
-    assert!(run.out.contains("never ends"), "{}", run.out);
+    let waits =
+        "recovery from kv=5; valid=1 never ends\n      P0 line 13: waits for ever at `ld.relaxed.gpu.u32 %r2, [kv]`\n";
+    assert!(run.out.contains(waits), "{}", run.out);
+    assert!(run.out.contains("every fair execution of the program ends"), "{}", run.out);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::look::crash::{CrashState, is_persist};
 use crate::look::race_search;
 use crate::phrase::{self, Notation};
 use crate::test::Test;
+use crate::write::stuck::stuck;
 use crate::write::writer::{Writer, depends};
 
 /// The answers about crashes of a test.
@@ -122,6 +123,7 @@ impl Own<'_> {
                 image: self.assignment(&memory, &recovered.image),
                 run: writer.witness(&run.of, &run.execution, None),
                 ends: race_search::ends(&run.of, &run.execution) == fencepost_axiom::engine::Ends::Terminating,
+                stuck: stuck(writer.test, &run.of, &run.execution),
             }
         };
         RecoveryAnswer {

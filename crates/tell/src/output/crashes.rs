@@ -8,6 +8,8 @@ use fencepost_report::{EventKind, Missing, Report, WhyUnknown, WitnessEvent};
 
 use fencepost_check::phrase;
 
+use super::details;
+
 /// The answers, a line or more each.
 pub(super) fn answers(text: &mut String, report: &Report, crashes: &Crashes) {
     for answer in &crashes.questions {
@@ -161,7 +163,7 @@ fn recovered(text: &mut String, report: &Report, recovery: &Recovery) {
 }
 
 fn failure(text: &mut String, answer: &RecoveryAnswer) {
-    let Some(RecoveryWitness { crashes, image, run, ends }) = &answer.witness else { return };
+    let Some(RecoveryWitness { crashes, image, run, ends, stuck }) = &answer.witness else { return };
     for (at, witness) in crashes.iter().enumerate() {
         let when = if at == 0 { "the power fails" } else { "it fails again during recovery," };
         crash(text, "    ", when, witness);
@@ -175,4 +177,5 @@ fn failure(text: &mut String, answer: &RecoveryAnswer) {
         (false, true) => format!(" {}", writes.join(", ")),
     };
     let _ = writeln!(text, "    recovery from {image} {end}{wrote}");
+    details::stuck_threads(text, "      ", stuck);
 }

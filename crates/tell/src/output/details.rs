@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use fencepost_check::look::race::MOST_PAIRS;
 use fencepost_repair::{MOST_QUESTIONS, MOST_RACES};
-use fencepost_report::{Cause, ProtocolAnswer, ProtocolError, Report, Step};
+use fencepost_report::{Cause, ProtocolAnswer, ProtocolError, Report, Step, Stuck};
 
 use super::diagnosis::{diagnosed, through};
 use super::races;
@@ -94,5 +94,18 @@ fn state(step: &Step) -> String {
         format!("phase {}, pending {} of {}, tx {}", step.phase, step.pending, step.expected, step.tx)
     } else {
         "no mbarrier".to_owned()
+    }
+}
+
+/// Where threads that never end are.
+pub(super) fn stuck_threads<'a>(text: &mut String, indent: &str, stuck: impl IntoIterator<Item = &'a Stuck>) {
+    for Stuck { thread, line, text: instruction, goes_round } in stuck {
+        let _ = match line {
+            Some(line) if *goes_round => {
+                writeln!(text, "{indent}{thread} line {line}: goes round for ever with the other threads of its CTA")
+            }
+            Some(line) => writeln!(text, "{indent}{thread} line {line}: waits for ever at `{instruction}`"),
+            None => writeln!(text, "{indent}{thread} never starts"),
+        };
     }
 }

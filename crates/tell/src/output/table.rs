@@ -393,8 +393,10 @@ fn closing(report: &Report) -> String {
         RaceAnswer::Unknown => "data races were not decided",
         RaceAnswer::Found | RaceAnswer::Depends | RaceAnswer::NotDefined | RaceAnswer::NotAsked => "",
     };
+    let has_recovery = report.crashes.as_ref().is_some_and(|crashes| crashes.recovery.is_some());
     let ends = match report.termination.answer {
         TerminationAnswer::Terminates if report.races.answer == RaceAnswer::Unknown => "",
+        TerminationAnswer::Terminates if has_recovery => "every fair execution of the program ends",
         TerminationAnswer::Terminates => "every fair execution ends",
         TerminationAnswer::MayHang if report.termination.never_ends => "always hangs: no execution ends",
         TerminationAnswer::MayHang => "may hang",
@@ -419,19 +421,7 @@ fn closing(report: &Report) -> String {
 /// Of an execution that never ends, where.
 fn stuck_lines(text: &mut String, report: &Report) {
     let stuck = report.termination.stuck.iter().filter(|_| report.termination.answer == TerminationAnswer::MayHang);
-    for thread in stuck {
-        let _ = match thread.line {
-            Some(line) if thread.goes_round => {
-                writeln!(
-                    text,
-                    "    {} line {line}: goes round for ever with the other threads of its CTA",
-                    thread.thread
-                )
-            }
-            Some(line) => writeln!(text, "    {} line {line}: waits for ever at `{}`", thread.thread, thread.text),
-            None => writeln!(text, "    {} never starts", thread.thread),
-        };
-    }
+    details::stuck_threads(text, "    ", stuck);
     lacking(text, report);
 }
 
