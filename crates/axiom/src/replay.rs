@@ -1,4 +1,4 @@
-//! Re-checks a witness with an evaluator that shares no code with the engines: ordered sets of pairs, straight from the
+//! Re-checks a witness with an evaluator that shares no code with the engines: sets of pairs, straight from the
 //! cat tree, base relations straight from their definitions.
 //!
 //! [`judge`] answers which axioms an execution violates, [`check_execution`] whether it is one of the program at all.
@@ -7,12 +7,12 @@
 //! the oracle asks about thousands of candidates that differ in one edge.
 
 mod base;
+mod blocks;
 mod event;
 mod instructions;
 mod interpret;
 mod library;
 mod operators;
-mod ordered;
 mod prelude;
 mod strand_relations;
 mod valuation;
@@ -147,7 +147,7 @@ impl<'t> Replay<'t> {
         self.0.candidate().set_execution(execution);
         let shown = |role: Role| {
             let pairs = self.0.shown(role.name())?;
-            let events = |pairs: Rc<operators::Pairs>| pairs.iter().map(|(a, b)| (EventId(*a), EventId(*b))).collect();
+            let events = |pairs: Rc<operators::Pairs>| pairs.iter().map(|(a, b)| (EventId(a), EventId(b))).collect();
             Ok(pairs.map(events))
         };
         let [prefix, persists, durable] = [shown(Role::Prefix)?, shown(Role::Persists)?, shown(Role::Durable)?];

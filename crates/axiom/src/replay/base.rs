@@ -2,7 +2,7 @@
 //! definitions; the code is this module's own).
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use fencepost_program::program::{Place, Scope};
@@ -279,23 +279,22 @@ impl<'t> Candidate<'t> {
     }
 
     fn final_writes(&self) -> Events {
-        let co = self.co.borrow();
+        let before_another: BTreeSet<u32> = self.co.borrow().iter().map(|(from, _)| from).collect();
         let events = self.events.borrow();
         let writes = events.iter().filter(|id| has(&self.unfolding.events[id.index()], Tag::Write));
-        writes.map(|id| id.0).filter(|write| !co.iter().any(|(from, _)| from == write)).collect()
+        writes.map(|id| id.0).filter(|write| !before_another.contains(write)).collect()
     }
 
     fn relate(&self, holds: impl Fn(EventId, &Event, EventId, &Event) -> bool) -> Pairs {
         let events = self.events.borrow();
-        let mut result = Vec::new();
-        for &x in events.iter() {
-            for &y in events.iter() {
-                if holds(x, &self.unfolding.events[x.index()], y, &self.unfolding.events[y.index()]) {
-                    result.push((x.0, y.0));
-                }
-            }
-        }
-        result.into_iter().collect()
+        let event = |id: EventId| (id, &self.unfolding.events[id.index()]);
+        let related = |&x: &EventId| {
+            let (x, a) = event(x);
+            let holds = &holds;
+            let leads = events.iter().map(|&y| event(y)).filter(move |&(y, b)| holds(x, a, y, b));
+            leads.map(move |(y, _)| (x.0, y.0))
+        };
+        events.iter().flat_map(related).collect()
     }
 
     fn is_omitted(&self, event: EventId) -> bool {

@@ -192,7 +192,7 @@ impl<'t> Judge<'t> {
 
     fn witness(&self, check: &PreparedCheck<'t>) -> Answer<Vec<(u32, u32)>> {
         match self.interpreter.force(&check.value).0? {
-            Value::Pairs(relation) => Ok(relation.iter().copied().collect()),
+            Value::Pairs(relation) => Ok(relation.iter().collect()),
             _ => Ok(Vec::new()),
         }
     }

@@ -12,8 +12,8 @@ use fencepost_syntax::cat::{
 use fencepost_syntax::span::Span;
 
 use super::base::{BaseValue, Candidate, Depends, Versions, beginning};
-use super::operators::{self, Events, Pairs};
-use super::ordered::Ordered;
+use super::blocks::{Blocks, Events, Pairs};
+use super::operators;
 use super::prelude;
 use super::variants::Variants;
 use super::{ReplayError, ReplayErrorKind};
@@ -554,11 +554,11 @@ fn binary<'t>(operator: BinaryOperator, (a, at): (Value<'t>, Span), (b, to): (Va
 }
 
 /// Where an operand is empty, nothing is computed: in a small test most are.
-fn combine<'t, T: Ord + Copy>(
+fn combine<'t, K: Ord + Copy>(
     operator: BinaryOperator,
-    left: Rc<Ordered<T>>,
-    right: Rc<Ordered<T>>,
-    wrap: fn(Rc<Ordered<T>>) -> Value<'t>,
+    left: Rc<Blocks<K>>,
+    right: Rc<Blocks<K>>,
+    wrap: fn(Rc<Blocks<K>>) -> Value<'t>,
 ) -> Value<'t> {
     wrap(match (operator, left.is_empty(), right.is_empty()) {
         (BinaryOperator::Intersection | BinaryOperator::Difference, true, _) => left,

@@ -1,162 +1,84 @@
 //! The operators of cat on explicit sets, each as its definition reads.
 
-use super::ordered::Ordered;
-
-pub(super) type Events = Ordered<u32>;
-pub(super) type Pairs = Ordered<(u32, u32)>;
+pub(super) use super::blocks::{Events, Pairs};
+use super::blocks::{Made, Row};
 
 /// `a ; b`: x to z iff some y has x a y and y b z.
 pub(super) fn sequence(left: &Pairs, right: &Pairs) -> Pairs {
-    if right.as_slice().len() > DENSE * size(right) {
-        return sequence_with_dense(left, right);
+    let (left_rows, right_rows) = (left.rows(), right.rows());
+    let (mut row, mut result) = (Row::default(), Made::default());
+    for x in domain(left).iter() {
+        left_rows.of(x).for_each(|y| row.add_row(&right_rows, y));
+        result.row(x, &row.finish());
     }
-    let mut result = Vec::new();
-    let mut rest = left.as_slice();
-    let mut is_reached = vec![false; size(right)];
-    let right = Rows::new(right);
-    // From one x at a time, so that what several ways lead to is held once.
-    while let Some(&(x, _)) = rest.first() {
-        let (own, others) = rest.split_at(rest.partition_point(|&(from, _)| from <= x));
-        let first = result.len();
-        for z in own.iter().flat_map(|&(_, y)| right.of(y)) {
-            if !std::mem::replace(&mut is_reached[z as usize], true) {
-                result.push((x, z));
-            }
-        }
-        result[first..].iter().for_each(|&(_, z)| is_reached[z as usize] = false);
-        rest = others;
-    }
-    result.into_iter().collect()
-}
-
-/// Pairs per event from which on rows of bits are shorter than lists.
-const DENSE: usize = 64;
-
-/// The same, with what each y leads to as bits.
-fn sequence_with_dense(left: &Pairs, right: &Pairs) -> Pairs {
-    let (mut result, mut rest) = (Vec::new(), left.as_slice());
-    let size = size(right);
-    let words = size.div_ceil(64);
-    let mut rows = vec![0u64; size * words];
-    right.iter().for_each(|&(y, z)| rows[y as usize * words + z as usize / 64] |= 1 << (z % 64));
-    let mut reached = vec![0u64; words];
-    while let Some(&(x, _)) = rest.first() {
-        let (own, others) = rest.split_at(rest.partition_point(|&(from, _)| from <= x));
-        reached.fill(0);
-        for &(_, y) in own.iter().filter(|&&(_, y)| (y as usize) < size) {
-            let row = &rows[y as usize * words..(y as usize + 1) * words];
-            reached.iter_mut().zip(row).for_each(|(reached, word)| *reached |= word);
-        }
-        let is_reached = |z: &u32| reached[*z as usize / 64] >> (z % 64) & 1 == 1;
-        result.extend((0..size as u32).filter(is_reached).map(|z| (x, z)));
-        rest = others;
-    }
-    result.into_iter().collect()
-}
-
-/// One more than the largest event.
-fn size(relation: &Pairs) -> usize {
-    relation.iter().map(|&(x, y)| x.max(y) as usize + 1).max().unwrap_or(0)
-}
-
-/// Where each event leads to.
-struct Rows<'r> {
-    pairs: &'r [(u32, u32)],
-    /// By event: its first pair. One more than there are events.
-    first: Vec<usize>,
-}
-
-impl Rows<'_> {
-    fn new(relation: &Pairs) -> Rows<'_> {
-        let pairs = relation.as_slice();
-        let mut first = Vec::new();
-        for (at, &(x, _)) in pairs.iter().enumerate() {
-            first.resize(first.len().max(x as usize + 1), at);
-        }
-        first.push(pairs.len());
-        Rows { pairs, first }
-    }
-
-    fn of(&self, from: u32) -> impl Iterator<Item = u32> {
-        let from = from as usize;
-        let row = match (self.first.get(from), self.first.get(from + 1)) {
-            (Some(first), Some(end)) => &self.pairs[*first..*end],
-            _ => &[],
-        };
-        row.iter().map(|&(_, y)| y)
-    }
+    result.done()
 }
 
 /// `r^-1`.
 pub(super) fn inverse(relation: &Pairs) -> Pairs {
-    relation.iter().map(|&(x, y)| (y, x)).collect()
+    relation.iter().map(|(x, y)| (y, x)).collect()
 }
 
 /// `r+`: x to y iff a path of at least one step leads from x to y.
 pub(super) fn plus(relation: &Pairs) -> Pairs {
     let order = sources_first(relation);
-    if order.len() < size(relation) {
+    if order.len() < relation.size() {
         return plus_of_cyclic(relation);
     }
-    let rows = Rows::new(relation);
+    let rows = relation.rows();
     // From the last: where the next event leads to is known, and what it leads to need not be walked again.
-    let mut reached: Vec<Vec<u32>> = vec![Vec::new(); order.len()];
-    let mut is_reached = vec![false; order.len()];
+    let mut reached = vec![Events::default(); order.len()];
+    let mut row = Row::default();
     for &start in order.iter().rev() {
-        let mut own = Vec::new();
         for next in rows.of(start) {
-            if !is_reached[next as usize] {
-                for end in std::iter::once(next).chain(reached[next as usize].iter().copied()) {
-                    if !std::mem::replace(&mut is_reached[end as usize], true) {
-                        own.push(end);
-                    }
-                }
+            if !row.has(next) {
+                row.add(next);
+                row.add_done(&reached[next as usize]);
             }
         }
-        own.iter().for_each(|end| is_reached[*end as usize] = false);
-        own.sort_unstable();
-        reached[start as usize] = own;
+        reached[start as usize] = row.finish();
     }
-    let pairs = reached.iter().zip(0..).flat_map(|(ends, start)| ends.iter().map(move |end| (start, *end)));
-    pairs.collect()
+    let mut result = Made::default();
+    (0..).zip(&reached).for_each(|(start, ends)| result.row(start, ends));
+    result.done()
 }
 
 fn plus_of_cyclic(relation: &Pairs) -> Pairs {
-    let mut result = Vec::new();
-    let (size, rows) = (size(relation), Rows::new(relation));
-    for start in domain(relation).iter().copied() {
-        let mut reached = Vec::new();
-        let mut is_reached = vec![false; size];
+    let rows = relation.rows();
+    let (mut row, mut result) = (Row::default(), Made::default());
+    for start in domain(relation).iter() {
         let mut todo = vec![start];
         while let Some(at) = todo.pop() {
             for next in rows.of(at) {
-                if !std::mem::replace(&mut is_reached[next as usize], true) {
-                    reached.push(next);
+                if !row.has(next) {
+                    row.add(next);
                     todo.push(next);
                 }
             }
         }
-        result.extend(reached.into_iter().map(|end| (start, end)));
+        result.row(start, &row.finish());
     }
-    result.into_iter().collect()
+    result.done()
 }
 
 /// `[S]`.
 pub(super) fn identity(set: &Events) -> Pairs {
-    set.iter().map(|&event| (event, event)).collect()
+    set.iter().map(|event| (event, event)).collect()
 }
 
 /// `S * T`.
 pub(super) fn product(left: &Events, right: &Events) -> Pairs {
-    left.iter().flat_map(|&x| right.iter().map(move |&y| (x, y))).collect()
+    Pairs::product(left, right)
 }
 
 pub(super) fn domain(relation: &Pairs) -> Events {
-    relation.iter().map(|&(x, _)| x).collect()
+    relation.domain()
 }
 
 pub(super) fn range(relation: &Pairs) -> Events {
-    relation.iter().map(|&(_, y)| y).collect()
+    let mut row = Row::default();
+    relation.iter().for_each(|(_, y)| row.add(y));
+    row.finish()
 }
 
 pub(super) fn irreflexive(relation: &Pairs) -> bool {
@@ -166,15 +88,15 @@ pub(super) fn irreflexive(relation: &Pairs) -> bool {
 /// No path of at least one step leads back to where it started: a pair whose source nothing leads to is on no cycle,
 /// and without such pairs what is left, if anything, has one.
 pub(super) fn acyclic(relation: &Pairs) -> bool {
-    sources_first(relation).len() == size(relation)
+    sources_first(relation).len() == relation.size()
 }
 
 /// Events up to the largest, each after all that lead to it; those on a cycle, or behind one, are left out.
 fn sources_first(relation: &Pairs) -> Vec<u32> {
-    let mut leading_to = vec![0usize; size(relation)];
-    relation.iter().for_each(|&(_, y)| leading_to[y as usize] += 1);
+    let mut leading_to = vec![0usize; relation.size()];
+    relation.iter().for_each(|(_, y)| leading_to[y as usize] += 1);
     let mut order: Vec<u32> = (0..).zip(&leading_to).filter(|(_, count)| **count == 0).map(|(x, _)| x).collect();
-    let rows = Rows::new(relation);
+    let rows = relation.rows();
     let mut at = 0;
     while let Some(&x) = order.get(at) {
         at += 1;
@@ -209,17 +131,23 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_bits_say_the_same() {
+    fn sequence_is_as_its_definition_reads() {
         for seed in 0u64..200 {
             let bit = |salt: u64, x: u32, y: u32| {
                 let mixed =
                     (seed * 7 + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_mul(u64::from(x * 16 + y) + 1);
                 mixed >> 62 == 0
             };
+            // Numbers far apart, so that a row has several words.
             let all = || (0..12).flat_map(|x| (0..12).map(move |y| (x, y)));
-            let left: Pairs = all().filter(|&(x, y)| bit(1, x, y)).collect();
-            let right: Pairs = all().filter(|&(x, y)| x < 9 && bit(2, x, y)).collect();
-            assert_eq!(sequence(&left, &right), sequence_with_dense(&left, &right));
+            let chosen = |salt| -> Vec<(u32, u32)> {
+                all().filter(|&(x, y)| bit(salt, x, y)).map(|(x, y)| (x * 13, y * 13)).collect()
+            };
+            let (left, right) = (chosen(1), chosen(2));
+            let joined = left
+                .iter()
+                .flat_map(|&(x, y)| right.iter().filter(move |(from, _)| *from == y).map(move |&(_, z)| (x, z)));
+            assert_eq!(sequence(&pairs(&left), &pairs(&right)), joined.collect());
         }
     }
 
