@@ -1,7 +1,8 @@
 //! One test under one model, with the readings of the specification that matter to it.
 //!
 //! Every contested point that the program touches and nobody decided is read at its weakest, then all of them at their
-//! strongest. Where both give the same answer, the points do not matter to it: what lies between the ends promises no less
+//! strongest. If every execution that was found there is judged to stand, nothing is searched again: what was not found is not
+//! there either. Where both give the same answer, the points do not matter to it: what lies between the ends promises no less
 //! than the one and no more than the other, though two values between them need not be comparable. Where they do not, the
 //! answer is `Depends`, and the smallest set of points that changes it is looked for: with the others at their weakest and
 //! the members at their strongest, sets of one point first. The answer is then told under each combination of all values.
@@ -10,9 +11,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fencepost_axiom::engine::{Ends, Goal};
+use fencepost_axiom::engine::Goal;
 use fencepost_axiom::replay::Judgement;
+use fencepost_axiom::watch::Watch;
 use fencepost_program::program::Term;
+use fencepost_program::unfolding::Unfolding;
 use fencepost_report::answer::Answer;
 use fencepost_report::verdict::{Case, Dependence, Verdict};
 use fencepost_report::why::{Undecided, Why};
@@ -20,7 +23,8 @@ use fencepost_report::{Race, UsedReading};
 use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
 
-use crate::judge::found::{Answers, Aspect, Checked, Crashed, RacePlace, Raced, Recovered, Shown};
+use crate::budget::Budget;
+use crate::judge::found::{Answers, Aspect, Broken, Checked, Crashed, RacePlace, Raced, Recovered, Shown};
 use crate::judge::known::refused;
 use crate::judge::layers::answers_as_read;
 use crate::judge::{crash, deepen, recovery, verdict};
@@ -99,6 +103,11 @@ fn check_readings(test: &Test, model: &LoadedModel, options: &Options) -> Answer
     }
     runs.done.insert(options.readings.clone(), weakest.clone());
     runs.known = Some(Known::new(test, &answers));
+    let is_ordered = points.iter().all(|point| point.id.is_some());
+    if is_ordered && runs.stands_whole(&answers, &set(&options.readings, &points)) {
+        answers.agreed = (!weakest.more).then_some(weakest.pairs);
+        return answers;
+    }
     let strongest = runs.outline(&set(&options.readings, &points));
     // Races that the strongest readings do not have are contested.
     let is_decided = strongest.word(Aspect::Races).is_some_and(|answer| !is_unknown(answer)) && !strongest.more;
@@ -244,7 +253,11 @@ pub struct Runs<'a> {
 struct Known {
     /// Per question.
     witnesses: Vec<Option<Shown>>,
-    races: Vec<Shown>,
+    /// Each with its flag.
+    races: Vec<(String, Shown)>,
+    /// In which rules about mbarriers are broken.
+    broken: Vec<Shown>,
+    hang: Option<Shown>,
     /// What the states of crashes are told by.
     terms: Vec<Term>,
     /// Per question about crashes.
@@ -261,7 +274,13 @@ impl Known {
         let witnesses = (0..questions).map(|at| answers.witness(at).cloned()).collect();
         let races = answers.races.iter().filter(|_| !is_filtered).flat_map(|Raced { set, of }| {
             let pairs = set.races.iter().filter(|(key, _)| key.is_pair());
-            pairs.map(|(_, example)| Shown { execution: Arc::clone(&example.execution), of: Arc::clone(of) })
+            pairs.map(|(key, example)| {
+                (key.flag.clone(), Shown { execution: Arc::clone(&example.execution), of: Arc::clone(of) })
+            })
+        });
+        let broken = answers.broken.iter().flat_map(|Broken { set, of }| {
+            let errors = set.errors.iter().filter(|(key, _)| key.kind.is_error());
+            errors.map(|(_, error)| Shown { execution: Arc::new(error.execution.clone()), of: Arc::clone(of) })
         });
         let crash = answers.crash.as_ref();
         let crashes = crash.map_or(Vec::new(), |crash| shown(&crash.findings));
@@ -269,6 +288,8 @@ impl Known {
         Known {
             witnesses,
             races: races.collect(),
+            broken: broken.take(1).collect(),
+            hang: answers.hang.yes().cloned(),
             terms: crash.map_or(Vec::new(), |crash| crash.terms.clone()),
             crashes,
             recoveries: recovery.map_or(Vec::new(), |recovery| shown(&recovery.findings)),
@@ -350,30 +371,55 @@ impl<'a> Runs<'a> {
     /// Whether the witness of a question is consistent under these readings: then it answers the question there too.
     fn still_shows(&self, question: usize, settings: &Settings) -> bool {
         let Some(known) = &self.known else { return false };
-        let Some(Some(Shown { execution, of })) = known.witnesses.get(question) else { return false };
-        let Ok(model) = self.model.under(settings, self.test.program.version) else { return false };
-        let Ok(replayer) = Replayer::new(model.as_deref().unwrap_or(self.model), of) else { return false };
-        let judged = replayer.judge(execution, &Goal::new(Ends::Terminating));
-        judged.is_ok_and(|judged| judged.violated.is_empty())
+        let Some(Some(shown)) = known.witnesses.get(question) else { return false };
+        let Ok(read) = self.model.under(settings, self.test.program.version) else { return false };
+        self.judge(read.as_deref()).stands(shown, |_| true)
     }
 
     /// Whether a race that is known is one under these readings too: its execution is judged again, which is much less
     /// than a search.
     fn still_races(&self, settings: &Settings) -> bool {
         let Some(known) = &self.known else { return false };
-        let Ok(model) = self.model.under(settings, self.test.program.version) else { return false };
-        let model = model.as_deref().unwrap_or(self.model);
-        let is_race = |name: &str| model.flags().is_race(name);
-        // Mostly they are all of one unfolding.
-        known.races.chunk_by(|one, other| Arc::ptr_eq(&one.of, &other.of)).any(|races| {
-            let of = &races[0].of;
-            let Ok(replayer) = Replayer::new(model, of) else { return false };
-            races.iter().any(|Shown { execution, .. }| {
-                let judged = replayer.judge(execution, &Goal::new(race_search::ends(of, execution)));
-                let raises = |judged: &Judgement| judged.flags.iter().any(|(name, _)| is_race(name));
-                judged.is_ok_and(|judged| judged.violated.is_empty() && raises(&judged))
+        let Ok(read) = self.model.under(settings, self.test.program.version) else { return false };
+        let mut judge = self.judge(read.as_deref());
+        let flags = judge.model.flags();
+        let races = |judged: &Judgement| judged.flags.iter().any(|(flag, _)| flags.is_race(flag));
+        known.races.iter().any(|(_, shown)| judge.stands(shown, races))
+    }
+
+    /// Whether every answer that rests on an execution does so under these stronger readings too. The others are the same
+    /// then: a stronger reading of the ISA takes executions and races away and never adds any.
+    fn stands_whole(&self, answers: &Answers, settings: &Settings) -> bool {
+        let Some(known) = &self.known else { return false };
+        let races = answers.race_places().count();
+        if known.races.len() < races || self.test.program.filter.is_some() {
+            return false;
+        }
+        let found = |aspect: &Aspect| answers.answer(*aspect).is_yes();
+        let is_shown = |aspect: &Aspect| match aspect {
+            Aspect::Races => !known.races.is_empty(),
+            Aspect::Protocol => !known.broken.is_empty(),
+            Aspect::Question(at) => known.witnesses.get(*at).is_some_and(Option::is_some),
+            Aspect::Crash(_) | Aspect::Recovery(_) => self.stands(*aspect, settings),
+            Aspect::Termination => true,
+        };
+        let recovers = answers.crash.as_ref().and_then(|crash| crash.recovery.as_ref());
+        if recovers.is_some_and(|recovery| recovery.hang.is_yes())
+            || !answers.aspects().filter(found).all(|it| is_shown(&it))
+        {
+            return false;
+        }
+        let Ok(read) = self.model.under(settings, self.test.program.version) else { return false };
+        let mut judge = self.judge(read.as_deref());
+        let mut plain = known.witnesses.iter().flatten().chain(&known.broken).chain(&known.hang);
+        plain.all(|shown| judge.stands(shown, |_| true))
+            && known.races.iter().all(|(flag, shown)| {
+                judge.stands(shown, |judged| judged.flags.iter().any(|(raised, _)| raised == flag))
             })
-        })
+    }
+
+    fn judge<'j>(&'j self, read: Option<&'j LoadedModel>) -> Judge<'j> {
+        Judge { model: read.unwrap_or(self.model), budget: &self.options.budget, last: None }
     }
 
     /// The smallest set of points that changes this answer. That all of them together do is known.
@@ -412,12 +458,35 @@ impl<'a> Runs<'a> {
     }
 }
 
+/// Judges executions by the evaluator that shares no code with the engines. Mostly they are all of one unfolding.
+struct Judge<'a> {
+    model: &'a LoadedModel,
+    budget: &'a Budget,
+    last: Option<(&'a Arc<Unfolding>, Replayer<'a>)>,
+}
+
+impl<'a> Judge<'a> {
+    /// Whether an execution is one of the model, and what the model says of it is this.
+    fn stands(&mut self, shown: &'a Shown, says: impl FnOnce(&Judgement) -> bool) -> bool {
+        let Shown { execution, of } = shown;
+        if self.last.as_ref().is_none_or(|(last, _)| !Arc::ptr_eq(last, of)) {
+            let Ok(replayer) = Replayer::new(self.model, of) else { return false };
+            self.last = Some((of, replayer.watched(|| Watch::new(&self.budget.judging()))));
+        }
+        let Some((_, replayer)) = &self.last else { return false };
+        let judged = replayer.judge(execution, &Goal::new(race_search::ends(of, execution)));
+        judged.is_ok_and(|judged| judged.violated.is_empty() && says(&judged))
+    }
+}
+
 fn members<'p>(points: &[&'p Point], bits: u32) -> Vec<&'p Point> {
     points.iter().enumerate().filter(|(at, _)| bits & 1 << at != 0).map(|(_, point)| *point).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use fencepost_syntax::Source;
 
     use super::*;
@@ -446,5 +515,45 @@ mod tests {
         runs.known = Some(Known::new(&test, &runs.answers(&options.readings)));
         assert!(runs.known.as_ref().is_some_and(|known| known.crashes[0].is_some()));
         assert!(!runs.stands(Aspect::Crash(0), &ordered));
+    }
+
+    /// Where every execution that was found stands under the strongest readings, a whole search there answers the same.
+    #[test]
+    fn what_stands_is_what_a_search_finds() {
+        let options = Options { outcomes: crate::options::Outcomes::Skip, ..Options::default() };
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+        let model = Models::shipped("ptx").expect("shipped");
+        let (mut standing, mut falling) = (0, 0);
+        for group in ["async", "atomicity", "omission", "races", "wild"] {
+            let files = std::fs::read_dir(folder.join(group)).expect("the corpus has it");
+            let mut files: Vec<_> = files.map(|file| file.expect("readable").path()).collect();
+            files.retain(|file| file.extension().is_some_and(|extension| extension == "litmus"));
+            files.sort();
+            for file in &files {
+                let text = std::fs::read_to_string(file).expect("readable");
+                for test in load(&Source::new("t.litmus", text)).0 {
+                    let mut runs = Runs::new(&test, &model, &options);
+                    let answers = runs.answers(&options.readings);
+                    let Some(unfolding) = &answers.unfolding else { continue };
+                    let touched = |point: &&Point| point.is_contested() && point.is_touched(unfolding);
+                    let points: Vec<&Point> = model.points.iter().filter(touched).collect();
+                    let weakest = Outline::new(&test, &answers);
+                    if points.is_empty() || weakest.is_clean() {
+                        continue;
+                    }
+                    let settings = set(&options.readings, &points);
+                    runs.known = Some(Known::new(&test, &answers));
+                    if !runs.stands_whole(&answers, &settings) {
+                        falling += 1;
+                        continue;
+                    }
+                    standing += 1;
+                    let strongest = runs.outline(&settings);
+                    assert_eq!(strongest.answers, weakest.answers, "{}", file.display());
+                    assert_eq!(strongest.pairs, weakest.pairs, "{}", file.display());
+                }
+            }
+        }
+        assert!(standing > 10 && falling > 2, "{standing} stand and {falling} do not");
     }
 }
