@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Conform(Deferred<Conform>),
     /// Show or refresh the expectation files beside tests
     Expect(Deferred<Expect>),
+    /// Repair tests: the cheapest change with which nothing is wrong, and a proof that nothing cheaper is one
+    Fix(Deferred<Fix>),
     /// Run tests on an operational model: every reachable state, or step by step
     Machine(Deferred<Machine>),
     /// Check a compiler mapping from scoped C/C++, for given tests or for all race-free programs up to a bound
@@ -225,6 +227,65 @@ pub(crate) enum Observe {
     Test,
     /// What persistent memory may hold after a crash
     Crash,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A test is right if every `forall` and `~exists` holds, every `exists` has the answer that the expectation beside it gives
+(without one: that of sequential consistency), and nothing races, hangs or breaks a rule of mbarriers, under every
+contested reading. Changes are stronger semantics, wider scopes, fences and waits; docs/fix.md has what each costs and why.
+
+Examples:
+  fencepost fix mp.litmus                      the cheapest repair
+  fencepost fix mp.litmus --diff               the same as a unified diff
+  fencepost fix mp.litmus --write              change the file
+  fencepost fix mp.litmus --forbid             the outcome that `exists` asks for is to be impossible
+  fencepost fix mp.litmus --keep-lines 8-12    leave these lines as they are
+  fencepost fix mp.litmus --costs ours.tsv     with costs of your own
+
+Exit codes: 0 repaired, or nothing was wrong; 1 no repair among the changes; 2 bad input; 3 undecided.")]
+pub(crate) struct Fix {
+    /// Test files, folders (searched for .litmus and .test files), or `-`
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// A shipped model (see `fencepost models`) or a .cat file [default: by architecture, as for `check`]
+    #[arg(short, long, value_name = "NAME|FILE.cat")]
+    pub(crate) model: Option<String>,
+    /// Choose a reading of a point that the specification leaves open; may be repeated [default: every reading]
+    #[arg(long = "reading", value_name = "NAME=VALUE")]
+    pub(crate) reading: Vec<String>,
+    /// What `exists` asks for is to be impossible
+    #[arg(long, conflicts_with = "keep")]
+    pub(crate) forbid: bool,
+    /// What `exists` asks for is to stay possible
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Lines that may not be changed: 7 or 8-12; may be repeated
+    #[arg(long, value_name = "LINES", value_parser = lines)]
+    pub(crate) keep_lines: Vec<(u32, u32)>,
+    /// A file with costs of your own, in the form of the shipped table (docs/fix.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) costs: Option<PathBuf>,
+    /// Print the repair as a unified diff
+    #[arg(long, group = "form")]
+    pub(crate) diff: bool,
+    /// Print one JSON object per test (docs/schema/fix.schema.json)
+    #[arg(long, group = "form")]
+    pub(crate) json: bool,
+    /// Write the repair into the file; comments and layout of the rest stay
+    #[arg(long)]
+    pub(crate) write: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+/// `7` or `8-12`.
+fn lines(text: &str) -> Result<(u32, u32), String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (first.trim().parse(), last.trim().parse()) {
+        (Ok(first), Ok(last)) if first <= last => Ok((first, last)),
+        _ => Err("a line or a range of lines: 7, 8-12".to_owned()),
+    }
 }
 
 #[derive(Args, Debug)]

@@ -1,4 +1,4 @@
-//! The command line: `fencepost check`, `compare`, `conform`, `expect`, `machine`, `models`, `print`, `readings`. Files, signals and the terminal live here
+//! The command line: `fencepost check`, `compare`, `conform`, `expect`, `fix`, `machine`, `models`, `print`, `readings`. Files, signals and the terminal live here
 //! and nowhere else; what the answers mean is `fencepost_check`'s.
 
 mod cli;
@@ -54,6 +54,7 @@ fn run() -> u8 {
         cli::Command::Compare(options) => command::compare::run(&options),
         cli::Command::Conform(options) => command::conform::run(&options),
         cli::Command::Expect(options) => command::expect::run(&options),
+        cli::Command::Fix(options) => command::fix::run(&options),
         cli::Command::Machine(options) => command::machine::run(&options),
         cli::Command::Map(options) => command::map::run(&options),
         cli::Command::Models(options) => command::models::run(&options),

@@ -12,6 +12,7 @@
 mod advise;
 mod crash;
 mod edit;
+pub mod fix;
 mod hang;
 mod outcome;
 mod propose;

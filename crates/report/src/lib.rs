@@ -5,6 +5,7 @@ pub mod answer;
 mod count;
 pub mod crash;
 pub mod finding;
+pub mod fix;
 pub mod misuse;
 pub mod piece;
 pub mod reason;

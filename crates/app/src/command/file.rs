@@ -306,12 +306,7 @@ fn models(
         }
         Choice::All => with_readings(owned(&Models::of_test(test))),
         Choice::Expected if file.expectations.lines.is_empty() => {
-            let purpose = match Purpose::of(test) {
-                // Readings are of the whole model.
-                Purpose::Ptx if !readings.is_empty() => Purpose::PtxSinceClusters,
-                purpose => purpose,
-            };
-            with_readings(vec![Models::default_for(purpose).to_owned()])
+            with_readings(vec![default_model(test, readings).to_owned()])
         }
         Choice::ExpectedOrAll if file.expectations.lines.is_empty() => with_readings(owned(&Models::of_test(test))),
         Choice::Expected | Choice::ExpectedOrAll => expected(test, readings, &file.expectations),
@@ -337,6 +332,15 @@ fn models(
         models.push((model, readings));
     }
     models
+}
+
+/// The model of a test for which nobody names one.
+pub(crate) fn default_model(test: &Test, readings: &Settings) -> &'static str {
+    Models::default_for(match Purpose::of(test) {
+        // Readings are of the whole model.
+        Purpose::Ptx if !readings.is_empty() => Purpose::PtxSinceClusters,
+        purpose => purpose,
+    })
 }
 
 /// What the lines of the expectations ask for. Readings chosen on the command line come before theirs.

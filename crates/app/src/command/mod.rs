@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod conform;
 pub(crate) mod expect;
 mod file;
+pub(crate) mod fix;
 mod library;
 pub(crate) mod machine;
 pub(crate) mod map;

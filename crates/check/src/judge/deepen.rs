@@ -30,7 +30,7 @@ fn is_open(verdict: &Verdict) -> bool {
 }
 
 /// The answers, and the bound that they were found with.
-pub(crate) fn check(test: &Test, options: &Options, check: impl Fn(&Options) -> Answers) -> (Answers, u32) {
+pub fn check(test: &Test, options: &Options, check: impl Fn(&Options) -> Answers) -> (Answers, u32) {
     let first = check(options);
     if options.deepening == Deepening::Off || !is_open(&verdict::of_test(test, &first)) {
         return (first, options.bound);

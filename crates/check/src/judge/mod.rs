@@ -11,7 +11,7 @@ pub(crate) mod mixed_size;
 pub mod question;
 pub mod readings;
 pub mod recovery;
-pub(crate) mod refusal;
+pub mod refusal;
 pub(crate) mod torn;
 pub(crate) mod undefined;
 pub(crate) mod varying_bytes;

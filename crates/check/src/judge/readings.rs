@@ -69,13 +69,17 @@ pub fn judge(test: &Test, model: &LoadedModel, options: &Options) -> Judged {
     let test = cut.as_ref().unwrap_or(test);
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
-    let (answers, _) = deepen::check(test, options, |options| check_readings(test, model, options));
-    write::report::judged(test, &answers)
+    write::report::judged(test, &answers(test, model, options))
 }
 
 /// Enters the limits of a check, for what asks them by itself.
 pub fn enter(options: &Options) -> limits::Entered {
     limits::enter(options.budget.hard_end(), None)
+}
+
+/// The answers across all readings, without a report.
+pub fn answers(test: &Test, model: &LoadedModel, options: &Options) -> Answers {
+    deepen::check(test, options, |options| check_readings(test, model, options)).0
 }
 
 /// The answers, races in the order of the text, and how often loops were unrolled for them.
@@ -311,6 +315,11 @@ impl<'a> Runs<'a> {
         write::report::checked(self.test, self.model, self.options, self.answers(settings))
     }
 
+    /// With every contested point that nobody decided at its weakest.
+    pub fn at_weakest(&self) -> Answers {
+        self.answers(&self.options.readings)
+    }
+
     fn answers(&self, settings: &Settings) -> Answers {
         let options = self.options;
         match self.model.under(settings, self.test.program.version) {
@@ -520,7 +529,7 @@ mod tests {
     /// Where every execution that was found stands under the strongest readings, a whole search there answers the same.
     #[test]
     fn what_stands_is_what_a_search_finds() {
-        let options = Options { outcomes: crate::options::Outcomes::Skip, ..Options::default() };
+        let options = Options::default();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
         let model = Models::shipped("ptx").expect("shipped");
         let (mut standing, mut falling) = (0, 0);

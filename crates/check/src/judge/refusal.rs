@@ -21,7 +21,7 @@ pub(crate) fn without_meaning(test: &Test) -> Option<Why> {
 }
 
 /// What keeps this test from being checked at all: an instruction without a meaning, or a feature the model does not know.
-pub(crate) fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
+pub fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
     if let Some(why) = without_meaning(test) {
         return Some(why);
     }

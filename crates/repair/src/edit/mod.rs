@@ -3,7 +3,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod describe;
-mod text;
+pub(crate) mod text;
 
 use fencepost_program::ThreadId;
 use fencepost_program::program::Scope;

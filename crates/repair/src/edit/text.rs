@@ -30,7 +30,7 @@ pub(crate) fn of_groups(groups: &[Vec<&Edit>], litmus: &Litmus, source: &Source)
 }
 
 /// The text with these changes; None if two of them overlap.
-fn applied<'e>(text: &str, edits: impl Iterator<Item = &'e TextEdit>) -> Option<String> {
+pub(crate) fn applied<'e>(text: &str, edits: impl Iterator<Item = &'e TextEdit>) -> Option<String> {
     let mut edits: Vec<&TextEdit> = edits.collect();
     edits.sort_by_key(|edit| (edit.start, edit.end));
     let (mut changed, mut at) = (String::new(), 0);

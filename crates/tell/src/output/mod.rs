@@ -6,6 +6,7 @@ pub mod conform;
 mod crashes;
 mod details;
 mod diagnosis;
+pub mod fix;
 pub mod herd;
 pub mod json;
 pub mod junit;

@@ -1,0 +1,177 @@
+//! `fencepost fix`: the cheapest change with which a test is right.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fencepost_check::expect::expectation::{self, Expectations};
+use fencepost_check::{Budget, LoadedModel, Options, Test};
+use fencepost_repair::fix::costs::Costs;
+use fencepost_repair::fix::{Because, FixAnswer};
+use fencepost_repair::fix::{Fixed, Fixing, fix};
+use fencepost_syntax::Span;
+use fencepost_syntax::litmus::QuestionKind;
+use fencepost_tell::output::Status;
+use fencepost_tell::output::fix as output;
+
+use super::check::{choice, collect, limits};
+use super::file::{Choice, default_model};
+use super::library::Library;
+use super::readings;
+use crate::cli;
+use crate::diagnostics;
+use crate::exit::Exit;
+use crate::inputs::{Input, read_regular};
+use crate::memory;
+use crate::replace;
+use crate::signals::{CANCELLED, cancel_on_interrupt};
+use crate::terminal;
+
+/// A test has so long, unless somebody says otherwise.
+const TIME: Duration = Duration::from_secs(60);
+
+pub(crate) fn run(options: &cli::Fix) -> Exit {
+    memory::choose(options.limits.memory_limit);
+    let library = Library::within(options.limits.time_limit);
+    let names: Vec<String> = options.model.iter().cloned().collect();
+    let chosen = match choice(&names, false, &library) {
+        Ok(chosen) => chosen,
+        Err(exit) => return exit,
+    };
+    let readings = match readings::chosen(&options.reading, &chosen) {
+        Ok(readings) => readings,
+        Err(exit) => return exit,
+    };
+    let Some(costs) = costs(options) else { return Exit::BAD_INPUT };
+    let mut exit = Exit::default();
+    let inputs = collect(&options.paths, &mut exit);
+    cancel_on_interrupt();
+    let time = options.limits.time_limit.unwrap_or(TIME);
+    let budget = Budget::new(Some(time), options.limits.memory_limit).cancelled_by(CANCELLED.clone());
+    let checking = Options { readings, budget, ..limits(&options.limits) };
+    for input in &inputs {
+        file(input, options, (&checking, &costs), (&chosen, &library), &mut exit);
+    }
+    exit
+}
+
+fn costs(options: &cli::Fix) -> Option<Costs> {
+    let Some(path) = &options.costs else { return Some(Costs::default()) };
+    let text = match read_regular(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) {
+        Ok(text) => text,
+        Err(error) => {
+            terminal::complain(&format!("cannot read `{}`: {error}", path.display()));
+            return None;
+        }
+    };
+    match Costs::with(&text) {
+        Ok(costs) => Some(costs),
+        Err(bad) => {
+            terminal::complain(&format!("`{}` line {}: {}", path.display(), bad.line, bad.what));
+            None
+        }
+    }
+}
+
+fn file(
+    input: &Input,
+    options: &cli::Fix,
+    (checking, costs): (&Options, &Costs),
+    (chosen, library): (&Choice, &Library),
+    exit: &mut Exit,
+) {
+    let source = match input.read() {
+        Ok(source) => source,
+        Err(problem) => {
+            terminal::complain(&problem.0);
+            return exit.bad_input();
+        }
+    };
+    let (tests, diagnostics) = fencepost_check::load(&source);
+    terminal::err(&diagnostics::render(&source, &diagnostics, terminal::stderr_colour()));
+    if tests.is_empty() || diagnostics.iter().any(fencepost_syntax::Diagnostic::is_error) {
+        if tests.is_empty() {
+            terminal::complain(&format!("`{}` holds no test", source.name));
+        }
+        return exit.bad_input();
+    }
+    if options.write && tests.len() > 1 {
+        terminal::complain(&format!("`{}` holds several tests: `--write` changes files of one", source.name));
+        return exit.bad_input();
+    }
+    let expected = expectations(input);
+    for test in &tests {
+        let model = match chosen {
+            Choice::These(models) => models.first().cloned(),
+            _ => library.get(default_model(test, &checking.readings)).ok(),
+        };
+        let Some(model) = model else { continue };
+        if test.litmus.threads.iter().all(|thread| thread.arch == fencepost_syntax::litmus::Arch::C) {
+            terminal::complain(&format!(
+                "`{}` is written in C, and `fix` changes PTX and x86 instructions",
+                test.name()
+            ));
+            exit.bad_input();
+            continue;
+        }
+        let fixed = one(test, &model, options, (checking, costs), &expected);
+        show(&fixed, test, input, options, exit);
+    }
+}
+
+fn expectations(input: &Input) -> Expectations {
+    let text = input.expectation_path().and_then(|path| read_regular(&path).ok());
+    let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+    text.map_or_else(Expectations::default, |text| expectation::parse(&text).0)
+}
+
+fn one(
+    test: &Test,
+    model: &Arc<LoadedModel>,
+    options: &cli::Fix,
+    (checking, costs): (&Options, &Costs),
+    expected: &Expectations,
+) -> Fixed {
+    let line = expected.lines.iter().find(|line| line.model == model.name && line.row == test.row);
+    let is_one = test.program.questions.len() == 1;
+    let said = |at: usize| {
+        let question = test.program.questions.get(at)?;
+        if !matches!(question.kind, QuestionKind::Exists | QuestionKind::Permit) {
+            return None;
+        }
+        if options.forbid || options.keep {
+            return Some((options.keep, Because::Asked));
+        }
+        match line.filter(|_| is_one)?.verdict.as_str() {
+            "Holds" => Some((true, Because::Expected)),
+            "Violated" => Some((false, Because::Expected)),
+            _ => None,
+        }
+    };
+    let kept = |span: Span| {
+        let line = test.source.line(span.start);
+        options.keep_lines.iter().any(|(first, last)| (*first..=*last).contains(&line))
+    };
+    fix(test, model, &Fixing { options: checking, costs, said: &said, is_kept: &kept })
+}
+
+fn show(fixed: &Fixed, test: &Test, input: &Input, options: &cli::Fix, exit: &mut Exit) {
+    let mut report = fixed.report.clone();
+    output::put_into_words(&mut report);
+    exit.status(match report.answer {
+        FixAnswer::Right | FixAnswer::Repaired => Status::Good,
+        FixAnswer::NoRepair => Status::Bad,
+        FixAnswer::Undecided => Status::Unknown,
+    });
+    if options.json {
+        terminal::out_json(&output::json(&report));
+    } else if !options.diff {
+        terminal::out(&output::text(&report));
+    }
+    let Some(text) = &fixed.text else { return };
+    if options.diff {
+        terminal::out(&output::diff(&test.source.name, &test.source.text, text));
+    }
+    if let (true, Input::File(path)) = (options.write, input) {
+        replace::replace(path, text, exit);
+    }
+}

@@ -1,0 +1,233 @@
+//! The cheapest change of a test with which it is right, and a proof that nothing cheaper is.
+//!
+//! The changes that may be made (`space`) only take executions away. So if a set of them is no repair, none of its subsets
+//! is, and a repair must have something that a largest such set has not: that is a demand. The cheapest set that meets all
+//! demands so far (`hit`) is tried next; if it is a repair, nothing cheaper is one, because whatever is cheaper fails a demand.
+//! If it is none, it is made as large as it can be without becoming one, and what is left is the next demand. Whether a set is a
+//! repair is asked of the search that answers tests (`oracle`); the repair is then confirmed under every reading, by the other
+//! engine and with more rounds of the loops.
+
+pub mod costs;
+mod hit;
+mod oracle;
+mod space;
+pub mod want;
+
+use fencepost_check::judge::readings;
+use fencepost_check::model::load::LoadedModel;
+use fencepost_check::options::{EngineChoice, Options};
+use fencepost_check::test::Test;
+use fencepost_report::WhyUnknown;
+pub use fencepost_report::fix::{Because, FixAnswer, FixReport};
+use fencepost_report::fix::{FixChange, Repair, SCHEMA};
+use fencepost_report::why::Why;
+use fencepost_syntax::Span;
+
+use self::costs::Costs;
+use self::oracle::{Judged, Oracle};
+use self::space::Space;
+use self::want::Said;
+use crate::edit::{Edit, text};
+
+/// More rounds of loops than a repair was found with, for which it must be one too.
+const MORE_ROUNDS: u32 = 2;
+
+/// How to look for a repair.
+pub struct Fixing<'f> {
+    pub options: &'f Options,
+    pub costs: &'f Costs,
+    /// What is known of an `exists`.
+    pub said: Said<'f>,
+    /// Whether what stands there may not be changed.
+    pub is_kept: &'f dyn Fn(Span) -> bool,
+}
+
+/// A report, and the text of the test with the repair in it, where its notation has a place for that.
+pub struct Fixed {
+    pub report: FixReport,
+    pub text: Option<String>,
+}
+
+enum Outcome {
+    AlreadyRight,
+    Repaired(Repair, Option<String>),
+    /// Not even all changes together make it right.
+    NoRepair,
+    /// What kept the search from an answer.
+    Open(Why),
+}
+
+/// The cheapest repair of a test under a model.
+pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
+    let options = &fixing.options.begun();
+    let _entered = readings::enter(options);
+    let wants = want::wants(test, options, fixing.said);
+    let oracle = Oracle::new(test, model, options, &wants);
+    let mut choices = 0;
+    let outcome = match oracle.judge(&[], &[]) {
+        Judged::Right => Outcome::AlreadyRight,
+        Judged::Open(why) => Outcome::Open(why),
+        // What only takes executions away brings nothing back.
+        Judged::Lost => Outcome::NoRepair,
+        Judged::Wrong => {
+            let space = Space::new(test, model, fixing.costs, fixing.is_kept);
+            choices = space.options.len() as u64;
+            Search { space: &space, oracle: &oracle, demands: Vec::new(), open: None }.run()
+        }
+    };
+    let (answer, repair, text, why) = match outcome {
+        Outcome::AlreadyRight => (FixAnswer::Right, None, None, None),
+        Outcome::Repaired(repair, text) => (FixAnswer::Repaired, Some(repair), text, None),
+        Outcome::NoRepair => (FixAnswer::NoRepair, None, None, None),
+        Outcome::Open(why) => (FixAnswer::Undecided, None, None, Some(WhyUnknown::new(&why, &test.source))),
+    };
+    let report = FixReport {
+        schema: SCHEMA,
+        test: test.name().to_owned(),
+        file: test.source.name.clone(),
+        model: model.name.clone(),
+        answer,
+        wants: wants.iter().map(|want| want.told(test)).collect(),
+        repair,
+        why,
+        options: choices,
+        asked: oracle.asked.get(),
+    };
+    Fixed { report, text }
+}
+
+struct Search<'s> {
+    space: &'s Space,
+    oracle: &'s Oracle<'s>,
+    demands: Vec<Vec<usize>>,
+    /// Why a set was not decided, if one was not.
+    open: Option<Why>,
+}
+
+impl Search<'_> {
+    fn run(&mut self) -> Outcome {
+        match self.judge(&self.space.strongest) {
+            Judged::Wrong => return Outcome::NoRepair,
+            Judged::Open(why) => return Outcome::Open(why),
+            Judged::Right | Judged::Lost => {}
+        }
+        loop {
+            let options = hit::Options { places: &self.space.places, costs: &self.space.costs };
+            let Some(taken) = hit::cheapest(&options, &self.demands, u32::MAX) else {
+                return self.open.take().map_or(Outcome::NoRepair, Outcome::Open);
+            };
+            match self.judge(&taken.choices) {
+                Judged::Right => match self.repair(&taken) {
+                    Some((repair, text)) => return Outcome::Repaired(repair, text),
+                    None => self.leave_out(&taken.choices),
+                },
+                Judged::Wrong => self.learn(taken.choices),
+                Judged::Lost => self.leave_out(&taken.choices),
+                Judged::Open(why) => {
+                    if self.oracle.options.budget.is_over() {
+                        return Outcome::Open(why);
+                    }
+                    self.open.get_or_insert(why);
+                    self.leave_out(&taken.choices);
+                }
+            }
+        }
+    }
+
+    fn judge(&self, choices: &[usize]) -> Judged {
+        self.oracle.judge(choices, &self.space.edits(choices))
+    }
+
+    /// This set is none, and nothing is known of others: one must differ from it.
+    fn leave_out(&mut self, choices: &[usize]) {
+        let others = (0..self.space.options.len()).filter(|at| !choices.contains(at));
+        self.demands.push(others.collect());
+    }
+
+    /// A set that is no repair, made as large as it can be: what is not below it is the next demand.
+    fn learn(&mut self, mut choices: Vec<usize>) {
+        let places: Vec<usize> = (0..self.space.strongest.len()).collect();
+        self.grow(&mut choices, &places);
+        let is_covered = |at: &usize| choices.iter().any(|own| self.space.is_below(*at, *own));
+        let demand: Vec<usize> = (0..self.space.options.len()).filter(|at| !is_covered(at)).collect();
+        self.demands.push(demand);
+    }
+
+    /// Raises as many of these places as leave it wrong: all at once if that does, else half by half.
+    fn grow(&mut self, choices: &mut Vec<usize>, places: &[usize]) {
+        let raised = self.with(choices, places.iter().map(|place| self.space.strongest[*place]));
+        if raised == *choices {
+            return;
+        }
+        if self.judge(&raised) == Judged::Wrong {
+            *choices = raised;
+            return;
+        }
+        if let [place] = places {
+            return self.raise(choices, *place);
+        }
+        let (upper, lower) = places.split_at(places.len() / 2);
+        self.grow(choices, upper);
+        self.grow(choices, lower);
+    }
+
+    /// Raises one place as far as leaves it wrong, whose strongest option does not.
+    fn raise(&mut self, choices: &mut Vec<usize>, place: usize) {
+        let mut options: Vec<usize> = self.space.of_place(place).collect();
+        options.sort_by_key(|at| std::cmp::Reverse(self.space.costs[*at]));
+        for option in options {
+            let own = choices.iter().find(|at| self.space.places[**at] == place);
+            let is_higher = own.is_none_or(|own| *own != option && self.space.is_below(*own, option));
+            let raised = self.with(choices, [option]);
+            if is_higher && self.judge(&raised) == Judged::Wrong {
+                *choices = raised;
+                return;
+            }
+        }
+    }
+
+    /// The choices with others in place of those of the same places.
+    fn with(&self, choices: &[usize], others: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let mut raised = choices.to_vec();
+        for other in others {
+            raised.retain(|own| self.space.places[*own] != self.space.places[other]);
+            raised.push(other);
+        }
+        raised.sort_unstable();
+        raised
+    }
+
+    /// The repair, confirmed, and the text with it; None where the confirmation finds something wrong.
+    fn repair(&self, taken: &hit::Taken) -> Option<(Repair, Option<String>)> {
+        let edits = self.space.edits(&taken.choices);
+        if self.oracle.confirm(&edits, EngineChoice::Auto, 0) != Judged::Right {
+            return None;
+        }
+        let test = self.oracle.test;
+        let open = |engine, rounds| match self.oracle.confirm(&edits, engine, rounds) {
+            Judged::Right => Some(None),
+            Judged::Open(why) => Some(Some(WhyUnknown::new(&why, &test.source))),
+            Judged::Wrong | Judged::Lost => None,
+        };
+        let second_engine = open(EngineChoice::Sat, 0)?;
+        let more_rounds = open(EngineChoice::Auto, MORE_ROUNDS)?;
+        let groups: Vec<Vec<&Edit>> =
+            taken.choices.iter().map(|at| self.space.options[*at].edits.iter().collect()).collect();
+        let texts = text::of_groups(&groups, &test.litmus, &test.source);
+        let text = texts.as_ref().and_then(|texts| text::applied(&test.source.text, texts.iter().flatten()));
+        let texts = texts.unwrap_or_else(|| vec![Vec::new(); groups.len()]);
+        let changes = taken.choices.iter().zip(texts).map(|(at, edits)| {
+            let (thread, span, is, was) = self.space.told(test, *at);
+            FixChange { thread, line: test.source.line(span.start), was, is, cost: self.space.costs[*at], edits }
+        });
+        let repair = Repair {
+            changes: changes.collect(),
+            cost: taken.cost,
+            cheapest: self.open.is_none(),
+            second_engine,
+            more_rounds,
+            writable: text.is_some(),
+        };
+        Some((repair, text))
+    }
+}

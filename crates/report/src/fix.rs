@@ -1,0 +1,86 @@
+//! What `fix` says of a test: the cheapest change with which it is right, or that there is none.
+
+use crate::{TextEdit, WhyUnknown};
+
+/// Raised whenever a field changes its meaning.
+pub const SCHEMA: u32 = 1;
+
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct FixReport {
+    pub schema: u32,
+    pub test: String,
+    pub file: String,
+    pub model: String,
+    pub answer: FixAnswer,
+    /// What the test is to do besides having no race, no hang and no broken rule.
+    pub wants: Vec<FixWant>,
+    /// Where something was repaired.
+    pub repair: Option<Repair>,
+    /// Where that is not known.
+    pub why: Option<WhyUnknown>,
+    /// How many changes there were to choose from, and how many changed tests were looked at.
+    pub options: u64,
+    pub asked: u64,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FixAnswer {
+    /// Nothing is wrong with it.
+    Right,
+    Repaired,
+    /// Not even all changes together make it right.
+    NoRepair,
+    Undecided,
+}
+
+/// What is wanted of one question.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct FixWant {
+    /// `exists (x=1)`.
+    pub question: String,
+    pub line: u32,
+    /// Whether what it looks for is to be possible.
+    pub possible: bool,
+    pub because: Because,
+}
+
+/// Where that is from.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Because {
+    /// `forall`, `~exists`: the question says so.
+    Question,
+    /// The expectation beside the test.
+    Expected,
+    /// `sc` has the outcome, or has it not.
+    SequentialConsistency,
+    /// The command line.
+    Asked,
+}
+
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Repair {
+    pub changes: Vec<FixChange>,
+    pub cost: u32,
+    /// Nothing cheaper among all changes is a repair; else some cheaper ones were not decided.
+    pub cheapest: bool,
+    /// Why the second engine did not confirm it; null where it did.
+    pub second_engine: Option<WhyUnknown>,
+    /// Why two more rounds of its loops were not decided; null where they were.
+    pub more_rounds: Option<WhyUnknown>,
+    /// Whether the changes have a place in the source text.
+    pub writable: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct FixChange {
+    pub thread: String,
+    pub line: u32,
+    /// The instruction that stands there; null where something is put behind it.
+    pub was: Option<String>,
+    pub is: String,
+    pub cost: u32,
+    /// The same as changes of the source text.
+    pub edits: Vec<TextEdit>,
+}

@@ -1,0 +1,190 @@
+//! What `fix` says, for people: the changes, what they cost, what was proved of them; and a unified diff.
+
+use std::fmt::Write;
+
+use fencepost_check::phrase;
+use fencepost_report::fix::{Because, FixAnswer, FixReport, Repair};
+
+/// Puts what is not known into words.
+pub fn put_into_words(report: &mut FixReport) {
+    let repair = report.repair.iter_mut().flat_map(|repair| [&mut repair.second_engine, &mut repair.more_rounds]);
+    for why in repair.chain([&mut report.why]).flatten() {
+        if let Some(data) = &why.why {
+            why.message = crate::words::why(data);
+        }
+    }
+}
+
+/// One line of JSON (`docs/schema/fix.schema.json`).
+pub fn json(report: &FixReport) -> String {
+    serde_json::to_string(report).map_or_else(|error| format!("{{\"error\":\"{error}\"}}\n"), |line| line + "\n")
+}
+
+pub fn text(report: &FixReport) -> String {
+    let mut text = format!("{} ({}) under {}: ", report.file, report.test, report.model);
+    text += &match (&report.answer, &report.repair) {
+        (FixAnswer::Right, _) => "nothing is wrong with it\n".to_owned(),
+        (FixAnswer::NoRepair, _) => "no repair\n".to_owned(),
+        (FixAnswer::Undecided, _) | (FixAnswer::Repaired, None) => {
+            format!("undecided{}\n", reason(report.why.as_ref()))
+        }
+        (FixAnswer::Repaired, Some(repair)) => {
+            let word = if repair.cheapest { "cheapest" } else { "best found" };
+            format!("repaired, {word} (cost {})\n", repair.cost)
+        }
+    };
+    for want in &report.wants {
+        let possible = if want.possible { "possible" } else { "impossible" };
+        let because = match want.because {
+            Because::Question => continue,
+            Because::Expected => "as expected beside the test",
+            Because::SequentialConsistency => "as under sc",
+            Because::Asked => "as asked for",
+        };
+        let _ = writeln!(text, "  {} is to be {possible}, {because}", want.question);
+    }
+    if let Some(repair) = &report.repair {
+        repaired(&mut text, report, repair);
+    }
+    if report.answer == FixAnswer::NoRepair {
+        let all = phrase::count(report.options, "change");
+        let _ = writeln!(text, "  not even {all} together make it right: stronger and wider words, fences, waits");
+    }
+    text
+}
+
+fn repaired(text: &mut String, report: &FixReport, repair: &Repair) {
+    for change in &repair.changes {
+        let _ = match &change.was {
+            Some(was) => writeln!(
+                text,
+                "  {} line {}: `{was}` becomes `{}` (cost {})",
+                change.thread, change.line, change.is, change.cost
+            ),
+            None => writeln!(
+                text,
+                "  {} behind line {}: `{}` comes (cost {})",
+                change.thread, change.line, change.is, change.cost
+            ),
+        };
+    }
+    let changes = phrase::count(report.options, "change");
+    let asked = phrase::count(report.asked, "changed test");
+    let _ = match repair.cheapest {
+        true => writeln!(text, "  nothing cheaper among {changes} is a repair ({asked} checked)"),
+        false => writeln!(text, "  cheaper ones among {changes} were not decided ({asked} checked)"),
+    };
+    for (why, who) in
+        [(&repair.second_engine, "the other engine"), (&repair.more_rounds, "two more rounds of its loops")]
+    {
+        let _ = match why {
+            None => writeln!(text, "  confirmed by {who}"),
+            Some(_) => writeln!(text, "  not confirmed by {who}{}", reason(why.as_ref())),
+        };
+    }
+    if !repair.writable {
+        let _ = writeln!(
+            text,
+            "  the notation of this test has no place for the changes: `--write` and `--diff` cannot show them"
+        );
+    }
+}
+
+fn reason(why: Option<&fencepost_report::WhyUnknown>) -> String {
+    why.map_or_else(String::new, |why| format!(": {}", why.message))
+}
+
+/// Lines around a change that a diff shows.
+const AROUND: usize = 3;
+
+/// The unified diff of two texts.
+pub fn diff(name: &str, old: &str, new: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let steps = steps(&old, &new);
+    let is_change = |step: &Step| !matches!(step, Step::Both(..));
+    let mut text = format!("--- {name}\n+++ {name}\n");
+    let mut at = 0;
+    while let Some(first) = steps.iter().skip(at).position(is_change).map(|found| found + at) {
+        let start = first.saturating_sub(AROUND).max(at);
+        let mut end = first + 1;
+        while let Some(next) = steps.iter().skip(end).take(2 * AROUND).position(is_change) {
+            end += next + 1;
+        }
+        let end = (end + AROUND).min(steps.len());
+        hunk(&mut text, &steps[start..end], &old, &new);
+        at = end;
+    }
+    text
+}
+
+#[derive(Copy, Clone)]
+enum Step {
+    Both(usize, usize),
+    Old(usize, usize),
+    New(usize, usize),
+}
+
+fn hunk(text: &mut String, steps: &[Step], old: &[&str], new: &[&str]) {
+    let (Step::Both(from, to) | Step::Old(from, to) | Step::New(from, to)) = steps[0];
+    let gone = steps.iter().filter(|step| !matches!(step, Step::New(..))).count();
+    let came = steps.iter().filter(|step| !matches!(step, Step::Old(..))).count();
+    let _ = writeln!(text, "@@ -{},{gone} +{},{came} @@", from + 1, to + 1);
+    for step in steps {
+        let _ = match *step {
+            Step::Both(at, _) => writeln!(text, " {}", old[at]),
+            Step::Old(at, _) => writeln!(text, "-{}", old[at]),
+            Step::New(_, at) => writeln!(text, "+{}", new[at]),
+        };
+    }
+}
+
+/// Both texts side by side along a longest common subsequence of what lies between their common ends.
+fn steps(old: &[&str], new: &[&str]) -> Vec<Step> {
+    let same = |(one, other): &(&&str, &&str)| one == other;
+    let head = old.iter().zip(new).take_while(same).count();
+    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(same).count();
+    let (own, other) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
+    let width = other.len() + 1;
+    let mut longest = vec![0usize; (own.len() + 1) * width];
+    for one in (0..own.len()).rev() {
+        for two in (0..other.len()).rev() {
+            longest[one * width + two] = match own[one] == other[two] {
+                true => longest[(one + 1) * width + two + 1] + 1,
+                false => longest[(one + 1) * width + two].max(longest[one * width + two + 1]),
+            };
+        }
+    }
+    let mut steps: Vec<Step> = (0..head).map(|at| Step::Both(at, at)).collect();
+    let (mut one, mut two) = (0, 0);
+    while one < own.len() || two < other.len() {
+        if one < own.len() && two < other.len() && own[one] == other[two] {
+            steps.push(Step::Both(head + one, head + two));
+            (one, two) = (one + 1, two + 1);
+        } else if two == other.len()
+            || one < own.len() && longest[(one + 1) * width + two] >= longest[one * width + two + 1]
+        {
+            steps.push(Step::Old(head + one, head + two));
+            one += 1;
+        } else {
+            steps.push(Step::New(head + one, head + two));
+            two += 1;
+        }
+    }
+    let (one, two) = (head + own.len(), head + other.len());
+    steps.extend((0..tail).map(|at| Step::Both(one + at, two + at)));
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::diff;
+
+    #[test]
+    fn a_diff_shows_changes_with_their_neighbours() {
+        let old = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n";
+        let new = "a\nb\nC\nd\ne\nf\ng\nh\ni\nj\nk\nx\nl\n";
+        let told = "--- t\n+++ t\n@@ -1,6 +1,6 @@\n a\n b\n-c\n+C\n d\n e\n f\n@@ -9,4 +9,5 @@\n i\n j\n k\n+x\n l\n";
+        assert_eq!(diff("t", old, new), told);
+        assert_eq!(diff("t", "", "one\n"), "--- t\n+++ t\n@@ -1,0 +1,1 @@\n+one\n");
+    }
+}
