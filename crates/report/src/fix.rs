@@ -1,5 +1,6 @@
 //! What `fix` says of a test: the cheapest change with which it is right, or that there is none.
 
+use crate::piece::Side;
 use crate::{TextEdit, WhyUnknown};
 
 /// Raised whenever a field changes its meaning.
@@ -75,12 +76,59 @@ pub struct Repair {
 
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FixChange {
-    pub thread: String,
-    pub line: u32,
-    /// The instruction that stands there; null where something is put behind it.
-    pub was: Option<String>,
-    pub is: String,
+    #[serde(flatten)]
+    pub what: What,
     pub cost: u32,
     /// The same as changes of the source text.
     pub edits: Vec<TextEdit>,
+}
+
+/// What is changed.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum What {
+    /// A text comes, in one place or in several.
+    Inserted {
+        text: String,
+        at: Vec<Spot>,
+    },
+    /// A loop that makes this instruction until it is true comes.
+    Loop {
+        wait: String,
+        at: Spot,
+    },
+    Replaced {
+        at: Line,
+        was: String,
+        is: String,
+    },
+    Moved {
+        at: Line,
+        was: String,
+        to: Spot,
+    },
+    Removed {
+        at: Line,
+        was: String,
+    },
+    /// An mbarrier waits for more arrivals, or for fewer.
+    Counted {
+        mbarrier: String,
+        by: i64,
+        at: Option<Line>,
+    },
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Line {
+    pub thread: String,
+    pub line: u32,
+}
+
+/// Before or behind a line.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Spot {
+    pub thread: String,
+    pub side: Side,
+    pub line: u32,
 }

@@ -16,6 +16,7 @@ mod compare;
 mod crash;
 mod docs;
 mod expect;
+mod fix;
 mod gem5;
 #[path = "../../examples/support/hostile.rs"]
 mod hostile;

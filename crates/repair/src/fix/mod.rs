@@ -7,10 +7,15 @@
 //! repair is asked of the search that answers tests (`oracle`); the repair is then confirmed under every reading, by the other
 //! engine and with more rounds of the loops.
 
+#[cfg(test)]
+mod compare;
 pub mod costs;
 mod hit;
 mod oracle;
+mod paths;
 mod space;
+mod states;
+mod told;
 pub mod want;
 
 use fencepost_check::judge::readings;
@@ -24,8 +29,11 @@ use fencepost_report::why::Why;
 use fencepost_syntax::Span;
 
 use self::costs::Costs;
+use self::hit::Taken;
 use self::oracle::{Judged, Oracle};
+use self::paths::Path;
 use self::space::Space;
+use self::states::Kept;
 use self::want::Said;
 use crate::edit::{Edit, text};
 
@@ -71,8 +79,9 @@ pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
         Judged::Lost => Outcome::NoRepair,
         Judged::Wrong => {
             let space = Space::new(test, model, fixing.costs, fixing.is_kept);
-            choices = space.options.len() as u64;
-            Search { space: &space, oracle: &oracle, demands: Vec::new(), open: None }.run()
+            let paths = paths::paths(test, fixing.costs, fixing.is_kept);
+            choices = (space.options.len() + paths.len()) as u64;
+            run(&space, &paths, &oracle)
         }
     };
     let (answer, repair, text, why) = match outcome {
@@ -96,8 +105,61 @@ pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
     Fixed { report, text }
 }
 
+/// What one search found.
+struct Found {
+    repair: Repair,
+    text: Option<String>,
+}
+
+/// Without a change of paths, then with each, as long as one may be cheaper than the best so far.
+fn run(space: &Space, paths: &[Path], oracle: &Oracle<'_>) -> Outcome {
+    let mut best: Option<Found> = None;
+    let mut open = None;
+    let mut kept = None;
+    let none = Path { edits: Vec::new(), cost: 0 };
+    for (number, path) in std::iter::once(&none).chain(paths).enumerate() {
+        let below = best.as_ref().map_or(u32::MAX, |best| best.repair.cost);
+        if path.cost >= below {
+            break;
+        }
+        if oracle.options.budget.is_over() {
+            open.get_or_insert(Why::Time);
+            break;
+        }
+        let mut search = Search { space, path, number, oracle, demands: Vec::new(), open: None };
+        if !search.may_repair() {
+            open = open.or(search.open);
+            continue;
+        }
+        if number > 0 {
+            let kept = kept.get_or_insert_with(|| Kept::new(oracle.test, oracle.model, oracle.options));
+            let edits: Vec<&Edit> = path.edits.iter().collect();
+            let program = space::changed_program(&oracle.test.litmus, &edits);
+            let keeps =
+                kept.as_ref().zip(program).and_then(|(kept, (_, program))| kept.are_in(&program, oracle.options));
+            if keeps != Some(true) {
+                continue;
+            }
+        }
+        let found = search.cheapest(below - path.cost);
+        open = open.or(search.open);
+        best = found.or(best);
+    }
+    match (best, open) {
+        (Some(Found { mut repair, text }), open) => {
+            repair.cheapest = open.is_none();
+            Outcome::Repaired(repair, text)
+        }
+        (None, Some(why)) => Outcome::Open(why),
+        (None, None) => Outcome::NoRepair,
+    }
+}
+
+/// For repairs with one change of paths, or with none.
 struct Search<'s> {
     space: &'s Space,
+    path: &'s Path,
+    number: usize,
     oracle: &'s Oracle<'s>,
     demands: Vec<Vec<usize>>,
     /// Why a set was not decided, if one was not.
@@ -105,29 +167,36 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    fn run(&mut self) -> Outcome {
+    /// Whether all changes together leave nothing wrong.
+    fn may_repair(&mut self) -> bool {
         match self.judge(&self.space.strongest) {
-            Judged::Wrong => return Outcome::NoRepair,
-            Judged::Open(why) => return Outcome::Open(why),
-            Judged::Right | Judged::Lost => {}
+            Judged::Wrong => false,
+            Judged::Open(why) => {
+                self.open = Some(why);
+                false
+            }
+            Judged::Right => true,
+            // What is lost with all of them may not be with fewer; without a path of its own nothing is lost at first.
+            Judged::Lost => self.number == 0 || self.judge(&[]) != Judged::Lost,
         }
+    }
+
+    fn cheapest(&mut self, below: u32) -> Option<Found> {
         loop {
             let options = hit::Options { places: &self.space.places, costs: &self.space.costs };
-            let Some(taken) = hit::cheapest(&options, &self.demands, u32::MAX) else {
-                return self.open.take().map_or(Outcome::NoRepair, Outcome::Open);
-            };
+            let taken = hit::cheapest(&options, &self.demands, below)?;
             match self.judge(&taken.choices) {
                 Judged::Right => match self.repair(&taken) {
-                    Some((repair, text)) => return Outcome::Repaired(repair, text),
+                    Some((repair, text)) => return Some(Found { repair, text }),
                     None => self.leave_out(&taken.choices),
                 },
                 Judged::Wrong => self.learn(taken.choices),
                 Judged::Lost => self.leave_out(&taken.choices),
                 Judged::Open(why) => {
-                    if self.oracle.options.budget.is_over() {
-                        return Outcome::Open(why);
-                    }
                     self.open.get_or_insert(why);
+                    if self.oracle.options.budget.is_over() {
+                        return None;
+                    }
                     self.leave_out(&taken.choices);
                 }
             }
@@ -135,7 +204,13 @@ impl Search<'_> {
     }
 
     fn judge(&self, choices: &[usize]) -> Judged {
-        self.oracle.judge(choices, &self.space.edits(choices))
+        // Options have numbers from 1 on here, the path 0 to name it.
+        let name: Vec<usize> = [self.number].into_iter().chain(choices.iter().copied()).collect();
+        self.oracle.judge(&name, &self.edits(choices))
+    }
+
+    fn edits(&self, choices: &[usize]) -> Vec<&Edit> {
+        self.path.edits.iter().chain(self.space.edits(choices)).collect()
     }
 
     /// This set is none, and nothing is known of others: one must differ from it.
@@ -198,8 +273,8 @@ impl Search<'_> {
     }
 
     /// The repair, confirmed, and the text with it; None where the confirmation finds something wrong.
-    fn repair(&self, taken: &hit::Taken) -> Option<(Repair, Option<String>)> {
-        let edits = self.space.edits(&taken.choices);
+    fn repair(&self, taken: &Taken) -> Option<(Repair, Option<String>)> {
+        let edits = self.edits(&taken.choices);
         if self.oracle.confirm(&edits, EngineChoice::Auto, 0) != Judged::Right {
             return None;
         }
@@ -211,19 +286,20 @@ impl Search<'_> {
         };
         let second_engine = open(EngineChoice::Sat, 0)?;
         let more_rounds = open(EngineChoice::Auto, MORE_ROUNDS)?;
-        let groups: Vec<Vec<&Edit>> =
-            taken.choices.iter().map(|at| self.space.options[*at].edits.iter().collect()).collect();
+        let path = (!self.path.edits.is_empty()).then_some((&self.path.edits, self.path.cost));
+        let own = taken.choices.iter().map(|at| (&self.space.options[*at].edits, self.space.costs[*at]));
+        let pieces: Vec<(&Vec<Edit>, u32)> = path.into_iter().chain(own).collect();
+        let groups: Vec<Vec<&Edit>> = pieces.iter().map(|(edits, _)| edits.iter().collect()).collect();
         let texts = text::of_groups(&groups, &test.litmus, &test.source);
         let text = texts.as_ref().and_then(|texts| text::applied(&test.source.text, texts.iter().flatten()));
         let texts = texts.unwrap_or_else(|| vec![Vec::new(); groups.len()]);
-        let changes = taken.choices.iter().zip(texts).map(|(at, edits)| {
-            let (thread, span, is, was) = self.space.told(test, *at);
-            FixChange { thread, line: test.source.line(span.start), was, is, cost: self.space.costs[*at], edits }
-        });
+        let changes = pieces.into_iter().zip(texts);
+        let changes = changes
+            .filter_map(|((pieces, cost), edits)| Some(FixChange { what: told::told(test, pieces)?, cost, edits }));
         let repair = Repair {
             changes: changes.collect(),
-            cost: taken.cost,
-            cheapest: self.open.is_none(),
+            cost: taken.cost + self.path.cost,
+            cheapest: true,
             second_engine,
             more_rounds,
             writable: text.is_some(),

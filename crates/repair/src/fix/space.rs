@@ -7,8 +7,8 @@ use fencepost_check::model::load::LoadedModel;
 use fencepost_check::test::Test;
 use fencepost_program::ThreadId;
 use fencepost_program::lower::lower;
-use fencepost_program::program::{Place as Home, Scope};
-use fencepost_syntax::instruction::Instruction;
+use fencepost_program::program::{LocationRole, Place as Home, Scope};
+use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Arch, Litmus, Statement};
 use fencepost_syntax::sorted::SortedMap;
 use fencepost_syntax::{Severity, Span};
@@ -16,7 +16,7 @@ use fencepost_syntax::{Severity, Span};
 use super::costs::Costs;
 use crate::edit::{Change, Edit, Semantics, scope_word};
 use crate::scene::anchor::{Anchor, Side, instruction, position};
-use crate::scene::slots::{Unit, UnitKind, units};
+use crate::scene::slots::{UnitKind, units};
 
 /// All options, place by place, down the text.
 pub(super) struct Space {
@@ -58,13 +58,12 @@ impl Space {
             if arch == Arch::C {
                 continue;
             }
-            for unit in &units(&thread.body) {
-                for found in thread.body[unit.first..=unit.last].iter().filter_map(instruction) {
-                    if arch == Arch::Ptx && !is_kept(found.span()) {
-                        space.add(maker.words(id, found));
-                    }
+            for found in thread.body.iter().filter_map(instruction) {
+                if arch == Arch::Ptx && !is_kept(found.span()) {
+                    space.add(maker.words(id, found));
                 }
-                let Some(anchor) = gap(&thread.body, id, unit).filter(|gap| !is_kept(gap.span)) else { continue };
+            }
+            for anchor in gaps(&thread.body, id).into_iter().filter(|gap| !is_kept(gap.span)) {
                 let pieces = if arch == Arch::Ptx { maker.pieces(&thread.body) } else { x86_pieces() };
                 for piece in pieces {
                     space.add(maker.put(anchor, piece));
@@ -250,6 +249,16 @@ impl Maker<'_> {
         if is_aliased {
             pieces.push(one("fence.proxy.alias", "fence.proxy.alias"));
         }
+        let maps = self.test.program.locations.iter().filter(|it| it.role == LocationRole::TensorMap);
+        let maps: Vec<&str> = maps.map(|it| it.name.as_str()).collect();
+        if let (false, Some((_, widest))) = (maps.is_empty(), self.scopes().last()) {
+            let scope = scope_word(*widest);
+            pieces.push(one(&format!("fence.proxy.tensormap::generic.release.{scope}"), "fence.proxy.tensormap"));
+            for map in maps {
+                let text = format!("fence.proxy.tensormap::generic.acquire.{scope} [{map}], 128");
+                pieces.push(one(&text, "fence.proxy.tensormap"));
+            }
+        }
         if has("cp", "async") && has("cp", "commit_group") && !has("cp", "bulk") {
             pieces.push(one("cp.async.wait_group 0", "cp.async.wait_group"));
         }
@@ -318,7 +327,7 @@ pub(super) fn changed_program(
     Some((changed, program))
 }
 
-fn plain(change: Change) -> Edit {
+pub(super) fn plain(change: Change) -> Edit {
     Edit { change, reason: None, section: "", cost: 0 }
 }
 
@@ -327,41 +336,71 @@ fn spelled(found: &Instruction) -> String {
     format!("{}.{}", found.opcode.node, words.join("."))
 }
 
-/// Behind a unit: the gap in which something may be put. What stands behind arithmetic could stand before it as well.
-fn gap(body: &[Statement], thread: ThreadId, unit: &Unit) -> Option<Anchor> {
-    let inside = body.get(unit.first..=unit.last)?;
-    let orders = |found: &Instruction| {
-        !matches!(
-            found.opcode.node.as_str(),
-            "mov"
-                | "add"
-                | "sub"
-                | "mul"
-                | "and"
-                | "or"
-                | "xor"
-                | "setp"
-                | "bra"
-                | "cvt"
-                | "cvta"
-                | "shl"
-                | "shr"
-                | "mad"
-                | "selp"
-                | "not"
-                | "ret"
-                | "exit"
-        )
-    };
-    let last = inside.iter().filter_map(instruction).next_back()?;
-    let is_worth = inside.iter().filter_map(instruction).any(orders);
-    let has_more =
-        body.get(unit.last + 1..)?.iter().filter_map(instruction).any(|it| orders(it) || it.opcode.node == "bra");
-    (is_worth && has_more && unit.kind != UnitKind::Wall).then_some(Anchor {
-        thread,
-        span: last.span(),
-        side: Side::After,
-    })
+/// The gaps of a thread in which something may be put: behind what touches memory or orders it, and before the first of that
+/// in a stretch without labels and branches. What stands behind arithmetic could stand before it as well, but for the
+/// registers of `wgmma`.
+pub(super) fn gaps(body: &[Statement], thread: ThreadId) -> Vec<Anchor> {
+    let mut gaps = Vec::new();
+    let mut is_behind = false;
+    for unit in units(body) {
+        let inside = || body[unit.first..=unit.last].iter().filter_map(instruction);
+        let is_worth = inside().any(|it| !computes(it)) && unit.kind != UnitKind::Wall;
+        let is_wgmma = inside().any(|it| it.opcode.node == "wgmma");
+        if let (true, Some(first)) = (is_worth && (!is_behind || is_wgmma), inside().next()) {
+            let before = Anchor { thread, span: first.span(), side: Side::Before };
+            // Behind the last instruction is the same place.
+            if unit.first == 0 || !gaps.iter().any(|it| is_right_before(body, it, unit.first)) {
+                gaps.push(before);
+            }
+        }
+        let has_more =
+            body[unit.last + 1..].iter().filter_map(instruction).any(|it| !computes(it) || it.opcode.node == "bra");
+        if let (true, Some(last)) = (is_worth && has_more, inside().next_back()) {
+            gaps.push(Anchor { thread, span: last.span(), side: Side::After });
+        }
+        is_behind = is_worth || is_behind && unit.kind != UnitKind::Wall;
+    }
+    gaps
+}
+
+/// Whether an anchor stands behind the statement before this one.
+fn is_right_before(body: &[Statement], anchor: &Anchor, at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| instruction(body.get(before)?));
+    anchor.side == Side::After && before.is_some_and(|before| before.span() == anchor.span)
+}
+
+/// Whether an instruction neither touches memory nor orders anything.
+fn computes(found: &Instruction) -> bool {
+    // An instruction of x86 touches memory where an operand is an address.
+    if found.operands.iter().any(|operand| matches!(operand.node, Operand::Address(_))) {
+        return false;
+    }
+    matches!(
+        found.opcode.node.as_str(),
+        "mov"
+            | "add"
+            | "sub"
+            | "mul"
+            | "mad"
+            | "div"
+            | "rem"
+            | "and"
+            | "or"
+            | "xor"
+            | "not"
+            | "shl"
+            | "shr"
+            | "min"
+            | "max"
+            | "neg"
+            | "setp"
+            | "selp"
+            | "bra"
+            | "cvt"
+            | "cvta"
+            | "ret"
+            | "exit"
+    )
 }
 
 /// The words of an instruction that say what it orders.
@@ -472,31 +511,5 @@ impl Strength {
             changes.push(strengthen(Some(Semantics::Relaxed)));
         }
         changes
-    }
-}
-
-impl Space {
-    /// An option as it is told: the thread, where it stands, the new text, and the old one where there is one.
-    pub(super) fn told(&self, test: &Test, option: usize) -> (String, Span, String, Option<String>) {
-        let edits: Vec<&Edit> = self.options[option].edits.iter().collect();
-        let name = |thread: ThreadId| {
-            test.litmus.threads.get(thread.index()).map_or_else(String::new, |thread| thread.name.node.clone())
-        };
-        match edits.first().map(|edit| &edit.change) {
-            Some(Change::Insert { at }) => match at.first() {
-                Some((anchor, text)) => (name(anchor.thread), anchor.span, text.trim_end_matches(';').to_owned(), None),
-                None => Default::default(),
-            },
-            Some(Change::Strengthen { thread, span, .. } | Change::Replace { thread, span, .. }) => {
-                let changed = Edit::apply_all(&edits, &test.litmus);
-                let at = position(&test.litmus, *thread, *span);
-                let is = changed.zip(at).and_then(|(changed, at)| {
-                    let body = &changed.threads.get(thread.index())?.body;
-                    Some(spelled(instruction(body.get(at)?)?))
-                });
-                (name(*thread), *span, is.unwrap_or_default(), Some(test.instruction_text(*span)))
-            }
-            _ => Default::default(),
-        }
     }
 }

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use fencepost_check::phrase;
-use fencepost_report::fix::{Because, FixAnswer, FixReport, Repair};
+use fencepost_report::fix::{Because, FixAnswer, FixReport, Line, Repair, Spot, What};
+use fencepost_report::piece::Side;
 
 /// Puts what is not known into words.
 pub fn put_into_words(report: &mut FixReport) {
@@ -48,25 +49,14 @@ pub fn text(report: &FixReport) -> String {
     }
     if report.answer == FixAnswer::NoRepair {
         let all = phrase::count(report.options, "change");
-        let _ = writeln!(text, "  not even {all} together make it right: stronger and wider words, fences, waits");
+        let _ = writeln!(text, "  none of {all} makes it right, with everything that orders more added to it");
     }
     text
 }
 
 fn repaired(text: &mut String, report: &FixReport, repair: &Repair) {
     for change in &repair.changes {
-        let _ = match &change.was {
-            Some(was) => writeln!(
-                text,
-                "  {} line {}: `{was}` becomes `{}` (cost {})",
-                change.thread, change.line, change.is, change.cost
-            ),
-            None => writeln!(
-                text,
-                "  {} behind line {}: `{}` comes (cost {})",
-                change.thread, change.line, change.is, change.cost
-            ),
-        };
+        let _ = writeln!(text, "  {} (cost {})", sentence(&change.what), change.cost);
     }
     let changes = phrase::count(report.options, "change");
     let asked = phrase::count(report.asked, "changed test");
@@ -87,6 +77,34 @@ fn repaired(text: &mut String, report: &FixReport, repair: &Repair) {
             text,
             "  the notation of this test has no place for the changes: `--write` and `--diff` cannot show them"
         );
+    }
+}
+
+/// "P0 line 5: `st.relaxed.gpu.u32 [y], 1` becomes `st.release.gpu.u32 [y], 1`".
+fn sentence(what: &What) -> String {
+    let line = |at: &Line| format!("{} line {}", at.thread, at.line);
+    let spot = |at: &Spot| format!("{} {} line {}", at.thread, side(at.side), at.line);
+    match what {
+        What::Inserted { text, at } => {
+            let places: Vec<String> = at.iter().map(spot).collect();
+            format!("{}: `{text}` comes", places.join(", "))
+        }
+        What::Loop { wait, at } => format!("{}: a loop with `{wait}` comes", spot(at)),
+        What::Replaced { at, was, is } => format!("{}: `{was}` becomes `{is}`", line(at)),
+        What::Moved { at, was, to } => format!("{}: `{was}` goes {} line {}", line(at), side(to.side), to.line),
+        What::Removed { at, was } => format!("{}: `{was}` goes", line(at)),
+        What::Counted { mbarrier, by, at } => {
+            let place = at.as_ref().map_or_else(|| format!("the declaration of {mbarrier}"), line);
+            let number = phrase::count(by.unsigned_abs(), "arrival");
+            format!("{place}: the mbarrier waits for {number} {}", if *by > 0 { "more" } else { "fewer" })
+        }
+    }
+}
+
+fn side(side: Side) -> &'static str {
+    match side {
+        Side::Before => "before",
+        Side::Behind => "behind",
     }
 }
 

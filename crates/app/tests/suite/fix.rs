@@ -1,0 +1,128 @@
+//! `fencepost fix` on the command line: the repair, its proof, diffs, files that are written, exit codes.
+
+use crate::common::{Folder, Run, fencepost};
+use crate::docs::root;
+
+const MP: &str = "PTX MP // message passing\n{ x = 0; y = 0; }\nP0@cta 0, gpu 0 {\n  st.relaxed.gpu.u32 [x], 1;   // \
+                  data\n  st.relaxed.gpu.u32 [y], 1;\n}\nP1@cta 1, gpu 0 {\n  ld.relaxed.gpu.u32 %r0, [y];\n  \
+                  ld.relaxed.gpu.u32 %r1, [x];\n}\nexists (P1:%r0 = 1 /\\ P1:%r1 = 0)\n";
+
+fn fixed(text: &str, arguments: &[&str]) -> Run {
+    let folder = Folder::new();
+    folder.write("t.litmus", text);
+    let all: Vec<&str> = ["fix", "t.litmus"].iter().chain(arguments).copied().collect();
+    fencepost(&folder, &all)
+}
+
+#[test]
+fn the_cheapest_repair_of_message_passing_is_a_release_and_an_acquire() {
+    let run = fixed(MP, &[]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    for line in [
+        "under ptx-7.5: repaired, cheapest (cost 10)",
+        "exists (P1:%r0=1 /\\ P1:%r1=0) is to be impossible, as under sc",
+        "P0 line 5: `st.relaxed.gpu.u32 [y], 1` becomes `st.release.gpu.u32 [y], 1` (cost 5)",
+        "P1 line 8: `ld.relaxed.gpu.u32 %r0, [y]` becomes `ld.acquire.gpu.u32 %r0, [y]` (cost 5)",
+        "nothing cheaper among",
+        "confirmed by the other engine",
+    ] {
+        assert!(run.out.contains(line), "{line}: {}", run.out);
+    }
+}
+
+#[test]
+fn a_repair_is_written_into_the_file_and_leaves_the_rest() {
+    let folder = Folder::new();
+    folder.write("t.litmus", MP);
+    let run = fencepost(&folder, &["fix", "t.litmus", "--write"]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    let written = std::fs::read_to_string(folder.path().join("t.litmus")).expect("the file");
+    let wanted = MP.replace("st.relaxed.gpu.u32 [y]", "st.release.gpu.u32 [y]");
+    assert_eq!(written, wanted.replace("ld.relaxed.gpu.u32 %r0", "ld.acquire.gpu.u32 %r0"));
+    let again = fencepost(&folder, &["fix", "t.litmus", "--write"]);
+    assert!(again.out.contains("nothing is wrong with it") && again.code == 0, "{}", again.out);
+}
+
+#[test]
+fn a_diff_is_one_that_patch_reads() {
+    let run = fixed(MP, &["--diff"]);
+    assert!(run.out.starts_with("--- t.litmus\n+++ t.litmus\n@@ -2,10 +2,10 @@\n"), "{}", run.out);
+    assert!(run.out.contains("\n-  st.relaxed.gpu.u32 [y], 1;\n+  st.release.gpu.u32 [y], 1;\n"), "{}", run.out);
+}
+
+#[test]
+fn lines_that_are_kept_and_costs_of_ones_own_change_the_repair() {
+    let run = fixed(MP, &["--keep-lines", "5"]);
+    assert!(run.out.contains("P0 behind line 4: `fence.acq_rel.gpu` comes (cost 20)"), "{}", run.out);
+    let folder = Folder::new();
+    folder.write("t.litmus", MP);
+    folder.write("costs.tsv", "fence.acq_rel\tgpu\t1\tcheap here\n");
+    let run = fencepost(&folder, &["fix", "t.litmus", "--costs", "costs.tsv"]);
+    assert!(run.out.contains("repaired, cheapest (cost 2)"), "{}", run.out);
+    folder.write("costs.tsv", "fence.acq_rel\tgpu\tcheap\n");
+    let run = fencepost(&folder, &["fix", "t.litmus", "--costs", "costs.tsv"]);
+    assert!(run.code == 2 && run.err.contains("line 1: the cost is no whole number"), "{}{}", run.out, run.err);
+}
+
+#[test]
+fn what_no_change_repairs_is_said_and_nothing_is_written() {
+    // What the question forbids is what the program does one after the other.
+    let wrong = MP.replace("exists (P1:%r0 = 1 /\\ P1:%r1 = 0)", "~exists (P1:%r0 = 1 /\\ P1:%r1 = 1)");
+    let folder = Folder::new();
+    folder.write("t.litmus", &wrong);
+    let run = fencepost(&folder, &["fix", "t.litmus", "--write"]);
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    assert!(run.out.contains("no repair"), "{}", run.out);
+    assert_eq!(std::fs::read_to_string(folder.path().join("t.litmus")).expect("the file"), wrong);
+    let kept = fixed(MP, &["--keep"]);
+    assert!(kept.out.contains("nothing is wrong with it") && kept.out.contains("as asked for"), "{}", kept.out);
+    let c = "C t\n{ x = 0; }\nP0 (atomic_int* x) { atomic_store(x, 1); }\nforall (x = 1)\n";
+    let run = fixed(c, &[]);
+    assert!(run.code == 2 && run.err.contains("written in C"), "{}{}", run.out, run.err);
+}
+
+#[test]
+fn store_buffering_of_x86_needs_two_fences() {
+    let text = "X86 SB\n{ x=0; y=0; }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MOV EAX,[y] | MOV EAX,[x] \
+                ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
+    let run = fixed(text, &[]);
+    assert!(run.out.contains("under x86-tso: repaired, cheapest (cost 60)"), "{}{}", run.out, run.err);
+    assert_eq!(run.out.matches("`mfence` comes").count(), 2, "{}", run.out);
+}
+
+#[test]
+fn barriers_parities_counts_and_places_are_repaired() {
+    for (test, sentence) in [
+        ("h7-init-without-barrier", "P0 behind line 6, P1 before line 12: `bar.sync 0` comes"),
+        ("h5-too-many-arrivals", "the declaration of b: the mbarrier waits for 1 arrival more"),
+        ("j3-load-before-wait", "P1 line 10: `ld.global.u32 %r1, [out]` goes behind line 11"),
+        ("h7-two-threads-init", "`mbarrier.init.shared::cta.b64 [b], 1` goes"),
+        ("i8-no-wgmma-fence", "`wgmma.fence.sync.aligned` comes"),
+    ] {
+        let path = root().join(format!("corpus/wild/{test}.litmus"));
+        let run = fencepost(&Folder::new(), &["fix", path.to_str().expect("UTF-8")]);
+        assert!(run.out.contains("repaired, cheapest") && run.out.contains(sentence), "{test}: {}{}", run.out, run.err);
+    }
+}
+
+#[test]
+fn json_is_as_the_schema_says() {
+    let run = fixed(MP, &["--json"]);
+    let line: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let schema = std::fs::read_to_string(root().join("docs/schema/fix.schema.json")).expect("the schema");
+    let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
+    let names = |value: &serde_json::Value| -> Vec<String> {
+        let mut names: Vec<String> = value.as_object().expect("an object").keys().cloned().collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&line), names(&schema["properties"]));
+    let repair = &schema["properties"]["repair"]["anyOf"][1]["properties"];
+    assert_eq!(names(&line["repair"]), names(repair));
+    let kinds = repair["changes"]["items"]["oneOf"].as_array().expect("the kinds");
+    for change in line["repair"]["changes"].as_array().expect("the changes") {
+        let own = kinds.iter().find(|kind| kind["properties"]["kind"]["const"] == change["kind"]).expect("its kind");
+        assert_eq!(names(change), names(&own["properties"]));
+    }
+    assert_eq!(line["wants"][0]["because"], "sequential-consistency");
+}
