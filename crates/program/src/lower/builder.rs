@@ -1,6 +1,7 @@
 //! The threads while they are lowered: registers, labels and code.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fencepost_syntax::c::Parameter;
 use fencepost_syntax::litmus::{Arch, Dialect, Litmus, Placement, Side};
@@ -59,7 +60,7 @@ pub(crate) struct Qualified {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scan {
     /// Registers that conditions name, as they do.
-    pub(crate) asked: SortedSet<String>,
+    pub(crate) asked: SortedSet<Arc<str>>,
     /// Registers of several widths.
     pub(crate) mixed: SortedSet<String>,
     /// Of those: the ones whose upper half may be other than 0.

@@ -2,6 +2,8 @@
 //! its address, as in herd and Dartagnan (`P0:r1 = x`), unless a number stands on the left (`1 = x` is `x = 1`) or the
 //! comparison is an order (`x < y` is one of values).
 
+use std::sync::Arc;
+
 use fencepost_syntax::litmus::{
     Comparison, Condition as Tree, Dialect, Litmus, Moment, Question as QuestionTree, Term as TermTree,
 };
@@ -33,7 +35,7 @@ pub(crate) fn asked(terms: &Terms<'_>, names: &mut Names, threads: &[ThreadBuild
         let (name, which, element) = match &term.node {
             TermTree::Location { name, index } => (stem(name), names.asked(name, term.span), *index),
             TermTree::Register { thread: Some(thread), name } => match local(names, threads, *thread, name) {
-                Some(which) => (name.as_str(), Ok(which), None),
+                Some(which) => (&**name, Ok(which), None),
                 None => continue,
             },
             _ => continue,
@@ -63,9 +65,9 @@ pub(crate) fn ask_registers(terms: &Terms<'_>, threads: &mut [ThreadBuilder]) {
         let TermTree::Register { thread: Some(thread), name } = &term.node else { continue };
         let builder = threads.get_mut(*thread as usize).filter(|builder| builder.dialect == Dialect::X86);
         if let Some(builder) = builder
-            && !builder.scan.asked.contains(name)
+            && !builder.scan.asked.contains(&**name)
         {
-            builder.scan.asked.insert(name.clone());
+            builder.scan.asked.insert(Arc::clone(name));
         }
     }
 }

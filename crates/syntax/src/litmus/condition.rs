@@ -3,16 +3,19 @@
 //! `~` binds tightest, then herd's `=>`, which is read as a disjunction, then `/\`, then `\/`. Parentheses leave no trace except where they
 //! change the grouping. Most people expect `=>` to bind least, so beside `/\` or `\/` it is warned of.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use super::parser::Parser;
 use super::tree::{Arch, Comparison, Condition, Term};
 use crate::assembly::{instance, is_numbered_register, ptx::bad_number, x86};
 use crate::diagnostic::Diagnostic;
-use crate::span::Spanned;
+use crate::span::{Span, Spanned};
 use crate::text::{DEPTH_LIMIT, Kind, LeadingZero, float_bits, integer, nearest};
 
 type Parsed = Option<Spanned<Condition>>;
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     pub(super) fn condition(&mut self) -> Parsed {
         self.disjunction(0)
     }
@@ -57,7 +60,8 @@ impl Parser<'_> {
     }
 
     fn disjoined(&mut self, first: Spanned<Condition>, depth: u32) -> Parsed {
-        let mut items = vec![first];
+        let mut items = Vec::with_capacity(2);
+        items.push(first);
         items.push(self.conjunction(depth)?);
         while self.eat_or() {
             items.push(self.conjunction(depth)?);
@@ -93,7 +97,8 @@ impl Parser<'_> {
     }
 
     fn conjoined(&mut self, first: Spanned<Condition>, depth: u32) -> Parsed {
-        let mut items = vec![first];
+        let mut items = Vec::with_capacity(2);
+        items.push(first);
         items.push(self.implication(depth)?);
         while self.eat_and() {
             items.push(self.implication(depth)?);
@@ -116,6 +121,11 @@ impl Parser<'_> {
     }
 
     fn unary(&mut self, depth: u32) -> Parsed {
+        // Most are comparisons.
+        let is_comparison = !matches!(self.cursor.peek().first, b'~' | b'!' | b'n' | b'(' | b't' | b'f');
+        if is_comparison && depth < DEPTH_LIMIT {
+            return self.comparison();
+        }
         let start = self.cursor.here();
         if depth >= DEPTH_LIMIT {
             let message = format!("the condition nests deeper than {DEPTH_LIMIT} levels");
@@ -170,7 +180,7 @@ impl Parser<'_> {
         if let (Term::Location { name, index: None }, Comparison::Equal | Comparison::NotEqual, true) =
             (&left.node, op, self.cursor.at("{"))
         {
-            let name = name.clone();
+            let name = Arc::clone(name);
             let equal = self.elements(&name, left.span)?;
             let span = equal.span;
             let negated = || Spanned::new(Condition::Not(Box::new(equal.clone())), span);
@@ -197,10 +207,10 @@ impl Parser<'_> {
     }
 
     /// `t = {1, 2}`: every element of an array.
-    fn elements(&mut self, name: &str, start: crate::span::Span) -> Parsed {
+    fn elements(&mut self, name: &Arc<str>, start: Span) -> Parsed {
         let values = self.braced_integers()?;
         let compare = |(index, value): (u32, &Spanned<i128>)| {
-            let left = Term::Location { name: name.to_owned(), index: Some(index) };
+            let left = Term::Location { name: Arc::clone(name), index: Some(index) };
             let (left, right) = (Spanned::new(left, start), Spanned::new(Term::Integer(value.node), value.span));
             Spanned::new(Condition::Compare { op: Comparison::Equal, left, right }, start.to(value.span))
         };
@@ -223,9 +233,9 @@ impl Parser<'_> {
         let start = self.cursor.here();
         if self.at_thread_prefix() {
             let thread = self.thread_prefix()?;
-            let name = self.register_name()?;
-            let span = start.to(name.span);
-            return Some(Spanned::new(Term::Register { thread: Some(thread), name: name.node }, span));
+            let (name, end) = self.register_text()?;
+            let name = self.shared.name(name);
+            return Some(Spanned::new(Term::Register { thread: Some(thread), name }, start.to(end)));
         }
         if self.cursor.at_kind(Kind::Number) || self.cursor.at("-") {
             let value = self.integer()?;
@@ -235,9 +245,10 @@ impl Parser<'_> {
             return self.location(start);
         }
         if self.cursor.eat("[").is_some() {
-            let name = self.instance_name()?;
+            let (name, _) = self.instance_text()?;
             let end = self.cursor.expect("]", "to close the location")?;
-            return Some(Spanned::new(Term::Location { name: name.node, index: None }, start.to(end)));
+            let name = self.shared.name(name);
+            return Some(Spanned::new(Term::Location { name, index: None }, start.to(end)));
         }
         if !self.cursor.at_kind(Kind::Word) {
             self.cursor.unexpected("a register, a location or a number");
@@ -256,7 +267,8 @@ impl Parser<'_> {
         };
         if register && self.registers_are_unique {
             self.cursor.bump();
-            return Some(Spanned::new(Term::Register { thread: None, name: text.to_owned() }, span));
+            let name = self.shared.name(text.into());
+            return Some(Spanned::new(Term::Register { thread: None, name }, span));
         }
         if register {
             let help = format!("write `P0:{text}` for thread 0, or `[{text}]` for a location of that name");
@@ -274,40 +286,50 @@ impl Parser<'_> {
         self.location(span)
     }
 
-    fn location(&mut self, start: crate::span::Span) -> Option<Spanned<Term>> {
-        let name = self.instance_name()?;
-        let mut span = start.to(name.span);
+    fn location(&mut self, start: Span) -> Option<Spanned<Term>> {
+        let (name, own) = self.instance_text()?;
+        let mut span = start.to(own);
         let mut index = None;
         if self.cursor.eat("[").is_some() {
             let value = self.integer()?;
             index = Some(self.small(&value)?);
-            if matches!(name.node.as_str(), "true" | "false" | "not") || is_numbered_register(&name.node) {
-                self.cursor.error(name.span, format!("`{}` cannot be an array", name.node));
+            if matches!(&*name, "true" | "false" | "not") || is_numbered_register(&name) {
+                self.cursor.error(own, format!("`{name}` cannot be an array"));
                 return None;
             }
             span = span.to(self.cursor.expect("]", "to close the index")?);
         }
-        Some(Spanned::new(Term::Location { name: name.node, index }, span))
+        let name = self.shared.name(name);
+        Some(Spanned::new(Term::Location { name, index }, span))
     }
 
     /// `s`, or `s@1`: the instance of CTA 1.
     pub(super) fn instance_name(&mut self) -> Option<Spanned<String>> {
-        let mut name = self.location_name()?;
-        if let Some((cta, span)) = instance(&mut self.cursor) {
-            name = Spanned::new(format!("{}@{cta}", name.node), name.span.to(span));
-        }
-        Some(name)
+        self.instance_text().map(|(name, span)| Spanned::new(name.into_owned(), span))
+    }
+
+    fn instance_text(&mut self) -> Option<(Cow<'a, str>, Span)> {
+        let (name, span) = self.location_text()?;
+        Some(match instance(&mut self.cursor) {
+            Some((cta, end)) => (Cow::Owned(format!("{name}@{cta}")), span.to(end)),
+            None => (Cow::Borrowed(name), span),
+        })
     }
 
     /// A name that can be a location's: no register.
     pub(super) fn location_name(&mut self) -> Option<Spanned<String>> {
-        let name = self.cursor.word("the name of a location")?;
-        if name.node.starts_with('%') {
-            let message = format!("`{}` is a register, not a location", name.node);
-            self.cursor.report(Diagnostic::error(name.span, message).label("expected a location"));
+        self.location_text().map(|(name, span)| Spanned::new(name.to_owned(), span))
+    }
+
+    fn location_text(&mut self) -> Option<(&'a str, Span)> {
+        let token = self.cursor.word_token("the name of a location")?;
+        let (name, span) = (self.cursor.str(token), self.cursor.span(token));
+        if name.starts_with('%') {
+            let message = format!("`{name}` is a register, not a location");
+            self.cursor.report(Diagnostic::error(span, message).label("expected a location"));
             return None;
         }
-        Some(name)
+        Some((name, span))
     }
 
     /// `0:` or `P0:`.
@@ -336,25 +358,26 @@ impl Parser<'_> {
 
     /// A register after `P0:`. x86 names are upper case in the tree; PTX's special registers have a part (`%tid.x`).
     pub(super) fn register_name(&mut self) -> Option<Spanned<String>> {
-        let mut name = self.cursor.word("a register")?;
+        self.register_text().map(|(name, span)| Spanned::new(name.into_owned(), span))
+    }
+
+    fn register_text(&mut self) -> Option<(Cow<'a, str>, Span)> {
+        let token = self.cursor.word_token("a register")?;
+        let (name, span) = (self.cursor.str(token), self.cursor.span(token));
         if matches!(self.arch, Arch::X86 | Arch::X86_64) {
-            let plain = name.node.trim_start_matches('%');
-            if plain.len() == name.node.len() {
-                name.node.make_ascii_uppercase();
-            } else if x86::is_register(plain) {
-                name.node = plain.to_ascii_uppercase();
-            }
+            let plain = name.trim_start_matches('%');
             // herd's symbolic registers stay as they are written.
-            return Some(name);
+            let is_symbolic = plain.len() < name.len() && !x86::is_register(plain);
+            return Some((if is_symbolic { Cow::Borrowed(name) } else { upper_case(plain) }, span));
         }
         let part = self.cursor.ahead(1);
-        if name.node.starts_with('%') && self.cursor.at(".") && part.kind == Kind::Word && !part.spaced {
+        if name.starts_with('%') && self.cursor.at(".") && part.kind == Kind::Word && !part.spaced {
             self.cursor.bump();
             self.cursor.bump();
-            name.node = format!("{}.{}", name.node, self.cursor.str(part));
-            name.span = name.span.to(self.cursor.span(part));
+            let whole = format!("{name}.{}", self.cursor.str(part));
+            return Some((Cow::Owned(whole), span.to(self.cursor.span(part))));
         }
-        Some(name)
+        Some((Cow::Borrowed(name), span))
     }
 
     pub(super) fn integer(&mut self) -> Option<Spanned<i128>> {
@@ -387,6 +410,13 @@ impl Parser<'_> {
             self.cursor.error(value.span, format!("{} is out of range", value.node));
         }
         small.ok()
+    }
+}
+
+fn upper_case(name: &str) -> Cow<'_, str> {
+    match name.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        true => Cow::Owned(name.to_ascii_uppercase()),
+        false => Cow::Borrowed(name),
     }
 }
 

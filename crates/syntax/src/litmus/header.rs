@@ -93,8 +93,12 @@ impl<'a> Scan<'a> {
     /// White space and comments.
     fn gap(&mut self) {
         loop {
-            let trimmed = self.rest().trim_start_matches([' ', '\t', '\r', '\n', '\u{feff}']);
-            self.at = self.text.len() - trimmed.len();
+            self.at += until(self.rest(), |byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
+            if self.rest().starts_with('\u{feff}') {
+                self.at += '\u{feff}'.len_utf8();
+                continue;
+            }
+            let trimmed = self.rest();
             let start = self.at;
             if trimmed.starts_with("//") {
                 self.at += trimmed.find('\n').unwrap_or(trimmed.len());
@@ -119,7 +123,7 @@ impl<'a> Scan<'a> {
     /// Everything up to the next white space or quote.
     fn chunk(&mut self) -> Spanned<String> {
         let rest = self.rest();
-        let length = rest.find([' ', '\t', '\r', '\n', '"', '{']).unwrap_or(rest.len());
+        let length = until(rest, |byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'{'));
         let start = self.at;
         self.at += length;
         Spanned::new(rest[..length].to_owned(), self.span(start, start + length))
@@ -135,7 +139,7 @@ impl<'a> Scan<'a> {
             self.diagnostics.push(diagnostic.help("write it after the architecture: `PTX my-test`"));
             return None;
         }
-        let mut comments = Vec::new();
+        let mut comments = Vec::with_capacity(8);
         let end = self.comments(&mut comments);
         Some(Header { arch, name, comments, end })
     }
@@ -181,7 +185,7 @@ impl<'a> Scan<'a> {
                 self.at += length + 2;
                 continue;
             }
-            let length = rest.find(['\n', '{', '"']).unwrap_or(rest.len());
+            let length = until(rest, |byte| matches!(byte, b'\n' | b'{' | b'"'));
             let line = rest[..length].trim_end();
             if !line.is_empty() {
                 comments.push(line.to_owned());
@@ -189,6 +193,11 @@ impl<'a> Scan<'a> {
             self.at += length;
         }
     }
+}
+
+/// How far it is to the first byte like this (an ASCII character), or to the end.
+fn until(text: &str, is_end: impl Fn(u8) -> bool) -> usize {
+    text.bytes().position(is_end).unwrap_or(text.len())
 }
 
 /// The length of the nested comment at the start of `text`.

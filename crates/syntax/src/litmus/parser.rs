@@ -1,5 +1,8 @@
 //! The state that the parsers of the parts of a litmus test share, and the look ahead at its layout.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use super::tree::{Arch, Layout};
 use crate::assembly::Marks;
 use crate::span::Span;
@@ -14,8 +17,30 @@ pub(super) struct Parser<'a> {
     pub(super) x86_marks: Marks,
     /// NVLitmus: conditions name registers without their threads.
     pub(super) registers_are_unique: bool,
+    /// Names that conditions have used.
+    pub(super) shared: Shared<'a>,
     /// The last `=>` of the condition at hand that stands in no parentheses.
     pub(super) bare_implication: Option<Span>,
+}
+
+/// One copy of each name, of the first few: conditions repeat them.
+#[derive(Default)]
+pub(super) struct Shared<'a> {
+    names: Vec<(Cow<'a, str>, Arc<str>)>,
+}
+
+impl<'a> Shared<'a> {
+    pub(super) fn name(&mut self, name: Cow<'a, str>) -> Arc<str> {
+        const FEW: usize = 16;
+        if let Some((_, known)) = self.names.iter().find(|(text, _)| *text == name) {
+            return Arc::clone(known);
+        }
+        let made: Arc<str> = Arc::from(&*name);
+        if self.names.len() < FEW {
+            self.names.push((name, Arc::clone(&made)));
+        }
+        made
+    }
 }
 
 impl<'a> Parser<'a> {
@@ -26,6 +51,7 @@ impl<'a> Parser<'a> {
             marks: Marks::default(),
             x86_marks: Marks::default(),
             registers_are_unique: false,
+            shared: Shared::default(),
             bare_implication: None,
         }
     }

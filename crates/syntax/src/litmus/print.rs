@@ -365,12 +365,12 @@ fn grouped(item: &Condition, dialect: Dialect) -> String {
 fn term(term: &Term, dialect: Dialect) -> String {
     match term {
         Term::Integer(value) => value.to_string(),
-        Term::Register { thread: None, name } => name.clone(),
+        Term::Register { thread: None, name } => name.to_string(),
         Term::Register { thread: Some(thread), name } if dialect == Dialect::X86 => format!("{thread}:{name}"),
         Term::Register { thread: Some(thread), name } => format!("P{thread}:{name}"),
         Term::Location { name, index: Some(index) } => format!("{name}[{index}]"),
         Term::Location { name, index: None } if needs_brackets(name, dialect) => format!("[{name}]"),
-        Term::Location { name, index: None } => name.clone(),
+        Term::Location { name, index: None } => name.to_string(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The tree of a litmus test, shared by column, block and NVLitmus notation.
 
+use std::sync::Arc;
+
 use crate::c;
 use crate::instruction::Instruction;
 use crate::span::{Span, Spanned};
@@ -288,18 +290,18 @@ impl Comparison {
     }
 }
 
-/// A leaf of a condition.
+/// A leaf of a condition. Conditions name the same few things over and over: the name is shared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Term {
     Integer(i128),
     /// `P0:r1`, `0:EAX`; NVLitmus `r1` has no thread: its registers are unique in the file.
     Register {
         thread: Option<u32>,
-        name: String,
+        name: Arc<str>,
     },
     /// Final memory value, `x`, `[x]` or `x[2]`; `s@1` is the instance of CTA 1.
     Location {
-        name: String,
+        name: Arc<str>,
         index: Option<u32>,
     },
 }

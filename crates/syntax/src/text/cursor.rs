@@ -5,6 +5,9 @@ use crate::diagnostic::Diagnostic;
 use crate::limits;
 use crate::span::{Span, Spanned};
 
+/// After so many tokens the limits are asked.
+const SELDOM: usize = 128;
+
 pub(crate) struct Cursor<'a> {
     text: &'a str,
     tokens: Vec<Token>,
@@ -17,7 +20,12 @@ pub(crate) struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     pub(crate) fn new(text: &'a str, from: usize, comments: Comments) -> Cursor<'a> {
         let (tokens, diagnostics) = lex(text, from, comments);
-        Cursor { text, tokens, at: 0, map: None, diagnostics, given_up: false }
+        let mut cursor = Cursor { text, tokens, at: 0, map: None, diagnostics, given_up: false };
+        // A template may be thousands of texts that are shorter than that.
+        if limits::tick() {
+            cursor.give_up();
+        }
+        cursor
     }
 
     /// A cursor over expanded text whose spans are those of the file.
@@ -74,10 +82,11 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn bump(&mut self) -> Token {
         let token = self.peek();
-        if limits::tick() {
-            self.give_up();
-        } else if token.kind != Kind::End {
+        if token.kind != Kind::End {
             self.at += 1;
+            if self.at.is_multiple_of(SELDOM) && limits::is_over() {
+                self.give_up();
+            }
         }
         token
     }
@@ -117,9 +126,14 @@ impl<'a> Cursor<'a> {
         self.tokens[self.at.saturating_sub(1)]
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is(&self, ahead: usize, text: &str) -> bool {
-        let token = self.ahead(ahead);
+        self.spells(self.ahead(ahead), text)
+    }
+
+    /// Inlined, so that the first byte of a text that is known is compared where the question is asked: most end there.
+    #[inline(always)]
+    fn spells(&self, token: Token, text: &str) -> bool {
         text.as_bytes().first() == Some(&token.first) && self.is_all(token, text)
     }
 
@@ -130,9 +144,9 @@ impl<'a> Cursor<'a> {
             && (text.len() == 1 || self.str(token) == text)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn at(&self, text: &str) -> bool {
-        self.is(0, text)
+        self.spells(self.peek(), text)
     }
 
     #[inline]
@@ -140,12 +154,14 @@ impl<'a> Cursor<'a> {
         self.peek().kind == kind
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn eat(&mut self, text: &str) -> Option<Span> {
-        self.at(text).then(|| {
-            let token = self.bump();
-            self.span(token)
-        })
+        if self.at(text) { Some(self.eaten()) } else { None }
+    }
+
+    fn eaten(&mut self) -> Span {
+        let token = self.bump();
+        self.span(token)
     }
 
     pub(crate) fn spanned(&self, token: Token) -> Spanned<String> {
@@ -187,9 +203,12 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn word(&mut self, what: &str) -> Option<Spanned<String>> {
+        self.word_token(what).map(|token| self.spanned(token))
+    }
+
+    pub(crate) fn word_token(&mut self, what: &str) -> Option<Token> {
         if self.at_kind(Kind::Word) {
-            let token = self.bump();
-            return Some(self.spanned(token));
+            return Some(self.bump());
         }
         self.unexpected(what);
         None

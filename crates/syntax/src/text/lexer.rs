@@ -70,7 +70,8 @@ pub(crate) fn lex(text: &str, from: usize, comments: Comments) -> (Vec<Token>, V
     loop {
         let gap = lexer.gap();
         let start = lexer.at;
-        if start >= lexer.bytes.len() || lexer.diagnostics.len() >= DIAGNOSTIC_LIMIT || limits::tick() {
+        let is_over = || lexer.tokens.len() % SELDOM == SELDOM - 1 && limits::is_over();
+        if start >= lexer.bytes.len() || lexer.diagnostics.len() >= DIAGNOSTIC_LIMIT || is_over() {
             lexer.push(Kind::End, start.min(text.len()), start.min(text.len()), gap);
             return (lexer.tokens, lexer.diagnostics);
         }
@@ -107,8 +108,28 @@ impl Lexer<'_> {
     }
 
     /// White space and comments.
+    #[inline]
     fn gap(&mut self) -> Gap {
         let mut gap = Gap::default();
+        let start = self.at;
+        for byte in self.bytes.get(start..).unwrap_or_default() {
+            match byte {
+                b'\n' => gap.newline = true,
+                b' ' | b'\t' | b'\r' | 0x0b | 0x0c => {}
+                b'/' | b'(' | b'<' => {
+                    self.skip_comments(&mut gap);
+                    break;
+                }
+                _ => break,
+            }
+            self.at += 1;
+        }
+        gap.spaced = self.at > start;
+        gap
+    }
+
+    /// White space and comments from what may be a comment on.
+    fn skip_comments(&mut self, gap: &mut Gap) {
         while self.at < self.bytes.len() {
             let start = self.at;
             match (self.byte(0), self.comments) {
@@ -132,13 +153,11 @@ impl Lexer<'_> {
                 }
                 _ => break,
             }
-            gap.spaced = true;
         }
-        gap
     }
 
     fn line_comment(&mut self) {
-        let rest = &self.bytes[self.at..];
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
         self.at += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
     }
 
@@ -203,9 +222,7 @@ impl Lexer<'_> {
     /// `shared::cta` is one word: nothing else here uses `::`.
     fn word(&mut self) -> Kind {
         loop {
-            while is_word(self.byte(0)) {
-                self.at += 1;
-            }
+            self.rest_of_word();
             if self.byte(0) == b':' && self.byte(1) == b':' && is_word(self.byte(2)) {
                 self.at += 2;
             } else {
@@ -214,25 +231,24 @@ impl Lexer<'_> {
         }
     }
 
+    fn rest_of_word(&mut self) {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        self.at += rest.iter().position(|byte| !is_word(*byte)).unwrap_or(rest.len());
+    }
+
     fn number(&mut self) -> Kind {
         let start = self.at;
         // After a dot a number is a modifier (`.2d`), and the next dot starts another one.
         let modifier = start > 0 && self.bytes[start - 1] == b'.';
-        while is_word(self.byte(0)) {
-            self.at += 1;
-        }
+        self.rest_of_word();
         let decimal = self.bytes[start..self.at].iter().all(u8::is_ascii_digit);
         if !modifier && decimal && self.byte(0) == b'.' && self.byte(1).is_ascii_digit() {
             self.at += 1;
-            while is_word(self.byte(0)) {
-                self.at += 1;
-            }
+            self.rest_of_word();
             let exponent = matches!(self.bytes[self.at - 1], b'e' | b'E');
             if exponent && matches!(self.byte(0), b'+' | b'-') && self.byte(1).is_ascii_digit() {
                 self.at += 1;
-                while is_word(self.byte(0)) {
-                    self.at += 1;
-                }
+                self.rest_of_word();
             }
         }
         Kind::Number
@@ -267,6 +283,9 @@ impl Lexer<'_> {
         Kind::Bad
     }
 }
+
+/// After so many tokens the limits are asked.
+const SELDOM: usize = 128;
 
 /// Tokens for which room is made in advance.
 const MOST_AT_ONCE: usize = 1 << 16;

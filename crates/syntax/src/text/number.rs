@@ -9,6 +9,9 @@ pub(crate) enum LeadingZero {
 
 /// The value of `10`, `0x1f`, `0b101`, `017`, `5U`; None if it is no integer or does not fit.
 pub(crate) fn integer(text: &str, zero: LeadingZero) -> Option<i128> {
+    if let Some(value) = short(text) {
+        return Some(value.into());
+    }
     let body = text.strip_suffix(['u', 'U']).unwrap_or(text);
     let (radix, digits) = match body.as_bytes() {
         [b'0', b'x' | b'X', ..] => (16, &body[2..]),
@@ -20,6 +23,13 @@ pub(crate) fn integer(text: &str, zero: LeadingZero) -> Option<i128> {
     // `from_str_radix` would take a sign here.
     digits.bytes().next().filter(u8::is_ascii_alphanumeric)?;
     i128::from_str_radix(digits, radix).ok()
+}
+
+/// A decimal number of so few digits that it fits a word: most are.
+fn short(text: &str) -> Option<u64> {
+    let plain = text == "0" || (text.len() < 19 && matches!(text.as_bytes(), [b'1'..=b'9', ..]));
+    let digit = |value: u64, byte: u8| byte.is_ascii_digit().then(|| value * 10 + u64::from(byte - b'0'));
+    text.bytes().filter(|_| plain).try_fold(0, digit).filter(|_| plain)
 }
 
 /// The bits of `0f3F800000` and `0d3FF0000000000000`.

@@ -76,7 +76,7 @@ fn an_instance_is_part_of_a_name() {
     assert!(code[1].guard.is_some(), "a guard on the next line is none of the name before it");
     let Condition::And(parts) = &test.questions[0].condition.node else { panic!("a conjunction") };
     let Condition::Compare { left, .. } = &parts[0].node else { panic!("a comparison") };
-    assert_eq!(left.node, Term::Location { name: "s@1".to_owned(), index: Some(2) });
+    assert_eq!(left.node, Term::Location { name: "s@1".into(), index: Some(2) });
     for wrong in [".version x;", ".version 8;", ".target;"] {
         assert!(!parse(&format!("PTX t\n{{ {wrong} }}\nP0 ;\n")).1.is_empty(), "{wrong}");
     }
@@ -146,7 +146,7 @@ fn x86_as_herd_writes_it() {
     assert_eq!(instructions(&test, 0)[0].opcode.node, "mov");
     let Condition::And(parts) = &test.questions[0].condition.node else { panic!("a conjunction") };
     let Condition::Compare { left, .. } = &parts[0].node else { panic!("a comparison") };
-    assert_eq!(left.node, Term::Register { thread: Some(0), name: "RAX".to_owned() });
+    assert_eq!(left.node, Term::Register { thread: Some(0), name: "RAX".into() });
 }
 
 #[test]

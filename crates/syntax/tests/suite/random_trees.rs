@@ -198,11 +198,11 @@ impl Maker {
             0 => Term::Integer(self.integer()),
             1 => {
                 let thread = (self.dialect != Dialect::NvLitmus).then_some(1);
-                Term::Register { thread, name: self.register() }
+                Term::Register { thread, name: self.register().into() }
             }
             _ => match (self.random.below(2) == 0).then_some(2) {
-                index @ Some(_) => Term::Location { name: self.location(), index },
-                None => Term::Location { name: self.word(&["x", "true", "not", "r1", "EAX"]), index: None },
+                index @ Some(_) => Term::Location { name: self.location().into(), index },
+                None => Term::Location { name: self.word(&["x", "true", "not", "r1", "EAX"]).into(), index: None },
             },
         }
     }

@@ -5,6 +5,7 @@
 //! bits leaves the others (SDM vol. 1, 3.4.1.1). A part that a condition names is read out of it where the thread ends.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Statement;
@@ -55,7 +56,7 @@ const KEEP_FLAGS: [&str; 12] =
 
 /// `given` are the first values of registers, by their common names: one that a part cannot hold is the whole's. `asked`
 /// are the names in conditions.
-pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: SortedSet<String>) -> Scan {
+pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: SortedSet<Arc<str>>) -> Scan {
     let mut found = Scan { asked, ..Scan::default() };
     let mut widths: SortedMap<Cow<'_, str>, SortedSet<(u8, i128)>> = SortedMap::new();
     let mut flags = SortedSet::new();
