@@ -4,6 +4,7 @@
 //! locations with their virtual addresses and proxies, and the questions asked. [`unfolding::Unfolding`] is the same
 //! program with its loops unrolled and its control flow resolved into traces of events, which is all an engine sees.
 
+mod few;
 pub mod ids;
 pub mod lower;
 pub mod program;

@@ -33,9 +33,10 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    pub(crate) fn new() -> Blocks {
+    pub(crate) fn new(dialect: Dialect) -> Blocks {
         let (times, ended, ambiguous) = (SortedMap::new(), SortedMap::new(), SortedSet::new());
-        Blocks { open: vec![SortedMap::new()], times, ended, ambiguous }
+        let open = if dialect == Dialect::C { vec![SortedMap::new()] } else { Vec::new() };
+        Blocks { open, times, ended, ambiguous }
     }
 }
 
@@ -71,6 +72,7 @@ pub(crate) struct Scan {
     pub(crate) flags: Option<u8>,
 }
 
+/// Kept in boxes: a vector of several would be one large piece of memory, which the allocator is slow to find.
 pub(crate) struct ThreadBuilder {
     pub(crate) name: String,
     /// What the thread is written in.
@@ -108,7 +110,7 @@ pub(crate) struct ThreadBuilder {
 
 /// One builder per thread. A PTX thread without any placement runs in CTA 0 of GPU 0, as Dartagnan's missing parts are 0;
 /// a CTA without a cluster is a cluster of its own.
-pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<ThreadBuilder> {
+pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<Box<ThreadBuilder>> {
     let is_placed = litmus.arch == Arch::Ptx && litmus.threads.iter().any(|thread| thread.placement.cta.is_some());
     let build = |thread: &fencepost_syntax::litmus::Thread| {
         if thread.arch != litmus.arch {
@@ -124,9 +126,11 @@ pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<ThreadBu
         let place = place(dialect, thread.placement);
         let taken = |taken: &Parameter| (taken.name.node.clone(), taken.ty.node.clone());
         let parameters = thread.parameters.iter().map(taken).collect();
-        ThreadBuilder { arch: thread.arch, parameters, ..ThreadBuilder::new(thread.name.node.clone(), dialect, place) }
+        let mut builder = Box::new(ThreadBuilder::new(thread.name.node.clone(), dialect, place));
+        (builder.arch, builder.parameters) = (thread.arch, parameters);
+        builder
     };
-    let mut builders: Vec<ThreadBuilder> = litmus.threads.iter().map(build).collect();
+    let mut builders: Vec<Box<ThreadBuilder>> = litmus.threads.iter().map(build).collect();
     let places: Vec<Place> = builders.iter().map(|builder| builder.place).collect();
     for (index, (builder, position)) in builders.iter_mut().zip(special_registers::positions(&places)).enumerate() {
         builder.id = ThreadId::new(index);
@@ -162,7 +166,7 @@ impl ThreadBuilder {
             position: Position::default(),
             registers: Vec::new(),
             by_name: BTreeMap::new(),
-            blocks: Blocks::new(),
+            blocks: Blocks::new(dialect),
             families: Vec::new(),
             code: Vec::new(),
             labels: BTreeMap::new(),
@@ -378,6 +382,17 @@ impl ThreadBuilder {
 
     /// A register that never gets an address cannot be one: better said here than found as a wild access.
     pub(crate) fn check_pointers(&self, findings: &mut Findings) {
+        let by_register = |code: &Instruction| {
+            matches!(
+                code.operation,
+                Operation::Load { address: AddressOperand::Register(_), .. }
+                    | Operation::Store { address: AddressOperand::Register(_), .. }
+                    | Operation::ReadModifyWrite { address: AddressOperand::Register(_), .. }
+            )
+        };
+        if !self.code.iter().any(by_register) {
+            return;
+        }
         let defined: Vec<RegisterId> = self.code.iter().flat_map(|code| defined(&code.operation)).collect();
         for code in &self.code {
             let (Operation::Load { address: AddressOperand::Register(register), .. }

@@ -29,7 +29,7 @@ enum Left {
 }
 
 /// The memory that conditions look at: known before it is cut. What cannot be found is reported when conditions are.
-pub(crate) fn asked(terms: &Terms<'_>, names: &mut Names, threads: &[ThreadBuilder]) -> Vec<Asked> {
+pub(crate) fn asked(terms: &Terms<'_>, names: &mut Names, threads: &[Box<ThreadBuilder>]) -> Vec<Asked> {
     let mut found = Vec::new();
     for term in terms {
         let (name, which, element) = match &term.node {
@@ -48,7 +48,7 @@ pub(crate) fn asked(terms: &Terms<'_>, names: &mut Names, threads: &[ThreadBuild
 
 pub(crate) type Terms<'t> = Vec<&'t Spanned<TermTree>>;
 
-/// Every term of the questions and of what is shown.
+/// Every register and location of the questions and of what is shown, where it stands first.
 pub(crate) fn terms(litmus: &Litmus) -> Terms<'_> {
     let mut terms: Vec<&Spanned<TermTree>> = litmus.locations.iter().collect();
     // Those about the recovery program are its own.
@@ -60,7 +60,7 @@ pub(crate) fn terms(litmus: &Litmus) -> Terms<'_> {
 }
 
 /// Tells threads of x86 what conditions call their registers, before they are lowered: `rax` and `eax` are two values.
-pub(crate) fn ask_registers(terms: &Terms<'_>, threads: &mut [ThreadBuilder]) {
+pub(crate) fn ask_registers(terms: &Terms<'_>, threads: &mut [Box<ThreadBuilder>]) {
     for term in terms {
         let TermTree::Register { thread: Some(thread), name } = &term.node else { continue };
         let builder = threads.get_mut(*thread as usize).filter(|builder| builder.dialect == Dialect::X86);
@@ -74,7 +74,7 @@ pub(crate) fn ask_registers(terms: &Terms<'_>, threads: &mut [ThreadBuilder]) {
 
 /// Registers of x86 that a condition asks for and the thread never names: every thread has them, and they are 0 as herd
 /// has them. Said all the same, because it is mostly a misspelling.
-pub(crate) fn touch_registers(terms: &Terms<'_>, threads: &mut [ThreadBuilder], findings: &mut Findings) {
+pub(crate) fn touch_registers(terms: &Terms<'_>, threads: &mut [Box<ThreadBuilder>], findings: &mut Findings) {
     for term in terms {
         let TermTree::Register { thread: Some(thread), name } = &term.node else { continue };
         let Some(builder) = threads.get_mut(*thread as usize).filter(|builder| builder.dialect == Dialect::X86) else {
@@ -88,7 +88,7 @@ pub(crate) fn touch_registers(terms: &Terms<'_>, threads: &mut [ThreadBuilder], 
 }
 
 /// `P0:l` of a `.local` name.
-fn local(names: &Names, threads: &[ThreadBuilder], thread: u32, name: &str) -> Option<Instance> {
+fn local(names: &Names, threads: &[Box<ThreadBuilder>], thread: u32, name: &str) -> Option<Instance> {
     let builder = threads.get(thread as usize)?;
     let is_local = matches!(names.get(name)?.space, Some((Space::Local, _)));
     (is_local && find(builder, name).is_none()).then_some(Instance::Thread(ThreadId(thread)))
@@ -97,20 +97,35 @@ fn local(names: &Names, threads: &[ThreadBuilder], thread: u32, name: &str) -> O
 fn collect<'t>(tree: &'t Tree, found: &mut Vec<&'t Spanned<TermTree>>) {
     match tree {
         Tree::True | Tree::False => {}
-        Tree::Compare { left, right, .. } => found.extend([left, right]),
+        Tree::Compare { left, right, .. } => {
+            // Conditions ask for the same few terms over and over.
+            const FEW: usize = 16;
+            for term in [left, right] {
+                let is_known = || found.iter().take(FEW).any(|known| known.node == term.node);
+                if !matches!(term.node, TermTree::Integer(_)) && !is_known() {
+                    found.push(term);
+                }
+            }
+        }
         Tree::Not(inner) => collect(&inner.node, found),
         Tree::And(parts) | Tree::Or(parts) => parts.iter().for_each(|part| collect(&part.node, found)),
     }
 }
 
 pub(crate) struct Resolver<'a> {
-    pub(crate) names: &'a Names,
-    pub(crate) threads: &'a [ThreadBuilder],
-    pub(crate) findings: &'a mut Findings,
+    names: &'a Names,
+    threads: &'a [Box<ThreadBuilder>],
+    findings: &'a mut Findings,
+    /// Terms that were resolved, of the first few: conditions repeat them.
+    known: Vec<(&'a TermTree, Term)>,
 }
 
-impl Resolver<'_> {
-    pub(crate) fn question(&mut self, tree: &QuestionTree) -> Question {
+impl<'a> Resolver<'a> {
+    pub(crate) fn new(names: &'a Names, threads: &'a [Box<ThreadBuilder>], findings: &'a mut Findings) -> Resolver<'a> {
+        Resolver { names, threads, findings, known: Vec::new() }
+    }
+
+    pub(crate) fn question(&mut self, tree: &'a QuestionTree) -> Question {
         Question {
             kind: tree.kind,
             name: tree.name.as_ref().map(|name| name.node.clone()),
@@ -119,7 +134,7 @@ impl Resolver<'_> {
         }
     }
 
-    pub(crate) fn spanned(&mut self, tree: &Spanned<Tree>) -> Spanned<Condition> {
+    pub(crate) fn spanned(&mut self, tree: &'a Spanned<Tree>) -> Spanned<Condition> {
         Spanned::new(self.condition(&tree.node), tree.span)
     }
 
@@ -136,7 +151,7 @@ impl Resolver<'_> {
     }
 
     /// The parser limits the depth of conditions, so that this recursion is bounded.
-    fn condition(&mut self, tree: &Tree) -> Condition {
+    fn condition(&mut self, tree: &'a Tree) -> Condition {
         match tree {
             Tree::True => Condition::True,
             Tree::False => Condition::False,
@@ -144,7 +159,10 @@ impl Resolver<'_> {
             Tree::And(parts) => Condition::And(parts.iter().map(|part| self.condition(&part.node)).collect()),
             Tree::Or(parts) => Condition::Or(parts.iter().map(|part| self.condition(&part.node)).collect()),
             Tree::Compare { op, left, right } => {
-                let refusals = match (self.left(left), self.right(*op, left, right)) {
+                if let Some(condition) = self.repeated(*op, &left.node, &right.node) {
+                    return condition;
+                }
+                let refusals = match (self.side(left), self.right(*op, left, right)) {
                     (Ok(one), Ok(other)) => match self.comparison(*op, (left, one), (right, other)) {
                         Ok(condition) => return condition,
                         Err(refusal) => vec![refusal],
@@ -155,6 +173,14 @@ impl Resolver<'_> {
                 Condition::False
             }
         }
+    }
+
+    /// A comparison of what was asked for before with a number, which is most of them.
+    fn repeated(&self, op: Comparison, left: &TermTree, right: &TermTree) -> Option<Condition> {
+        let TermTree::Integer(integer) = right else { return None };
+        let (_, left) = self.known.iter().find(|(tree, _)| *tree == left)?;
+        let ty = self.type_of(left).filter(|ty| ty.fits(Value(*integer)))?;
+        Some(Condition::Compare { op, left: *left, right: Term::Constant(as_compared(op, ty, Value(*integer))) })
     }
 
     fn comparison(
@@ -222,7 +248,7 @@ impl Resolver<'_> {
         }
         let compare = |op, (term, value, _): &(Term, Value, Type)| Condition::Compare {
             op,
-            left: term.clone(),
+            left: *term,
             right: Term::Constant(*value),
         };
         let equal = Condition::And(wanted.iter().map(|part| compare(Comparison::Equal, part)).collect());
@@ -250,6 +276,24 @@ impl Resolver<'_> {
                 Ok(Condition::Or(cases))
             }
         }
+    }
+
+    /// The same as [`Resolver::left`], of what was asked for before at once.
+    fn side(&mut self, term: &'a Spanned<TermTree>) -> Result<Left, Refusal> {
+        const FEW: usize = 16;
+        if let TermTree::Integer(integer) = term.node {
+            return Ok(Left::Term(Term::Constant(Value(integer))));
+        }
+        if let Some((_, known)) = self.known.iter().find(|(tree, _)| **tree == term.node) {
+            return Ok(Left::Term(*known));
+        }
+        let found = self.left(term);
+        if let Ok(Left::Term(resolved)) = found
+            && self.known.len() < FEW
+        {
+            self.known.push((&term.node, resolved));
+        }
+        found
     }
 
     fn left(&self, term: &Spanned<TermTree>) -> Result<Left, Refusal> {
@@ -283,14 +327,19 @@ impl Resolver<'_> {
     }
 
     /// An order of addresses would say nothing: there a location is its value on both sides.
-    fn right(&self, op: Comparison, left: &Spanned<TermTree>, term: &Spanned<TermTree>) -> Result<Left, Refusal> {
+    fn right(
+        &mut self,
+        op: Comparison,
+        left: &Spanned<TermTree>,
+        term: &'a Spanned<TermTree>,
+    ) -> Result<Left, Refusal> {
         let is_address = matches!(op, Comparison::Equal | Comparison::NotEqual);
         match &term.node {
             TermTree::Location { name, index } if is_address && !matches!(left.node, TermTree::Integer(_)) => {
                 let (variable, offset) = self.element(name, *index, term.span)?;
                 Ok(Left::Term(Term::Constant(Value(self.names.variables[variable.0].base + offset))))
             }
-            _ => self.left(term),
+            _ => self.side(term),
         }
     }
 
@@ -343,7 +392,7 @@ impl Resolver<'_> {
                 Err(Refusal::Error(Diagnostic::error(span, message).help("use a name that only one thread has")))
             }
             _ => {
-                let known: Vec<&str> = self.threads.iter().flat_map(ThreadBuilder::known).collect();
+                let known: Vec<&str> = self.threads.iter().flat_map(|thread| thread.known()).collect();
                 let help = format!("known are {}", known.join(", "));
                 Err(Refusal::Error(Diagnostic::error(span, format!("no thread has a register `{name}`")).help(help)))
             }
@@ -353,7 +402,7 @@ impl Resolver<'_> {
     /// A side of a comparison. A constant is one of the other side's type: for `=` and `!=` in either reading of its bits
     /// (`-1` is 2^32-1 beside a `.u32`), while an order compares the integers as they are written.
     fn constant(&self, op: Comparison, side: &Side<'_>, other: &Side<'_>) -> Result<Term, Refusal> {
-        let (Term::Constant(value), Some(ty)) = (&side.1, self.type_of(&other.1)) else { return Ok(side.1.clone()) };
+        let (Term::Constant(value), Some(ty)) = (&side.1, self.type_of(&other.1)) else { return Ok(side.1) };
         if !ty.fits(*value) {
             let what = match &side.0.node {
                 TermTree::Location { name, .. } => format!("the address of `{name}`"),
@@ -361,8 +410,7 @@ impl Resolver<'_> {
             };
             return Err(Refusal::Error(misfit(&what, ty, &self.spelled(&other.1), side.0.span)));
         }
-        let is_order = !matches!(op, Comparison::Equal | Comparison::NotEqual);
-        Ok(Term::Constant(if is_order { *value } else { ty.wrap(*value) }))
+        Ok(Term::Constant(as_compared(op, ty, *value)))
     }
 
     fn spelled(&self, term: &Term) -> String {
@@ -383,6 +431,12 @@ impl Resolver<'_> {
             Term::Memory(location) => Some(self.names.locations[location.index()].ty),
         }
     }
+}
+
+/// A constant beside a value of this type: see [`Resolver::constant`].
+fn as_compared(op: Comparison, ty: Type, value: Value) -> Value {
+    let is_order = !matches!(op, Comparison::Equal | Comparison::NotEqual);
+    if is_order { value } else { ty.wrap(value) }
 }
 
 /// Conditions may leave PTX's `%` out, and name any width of a register of x86.

@@ -38,7 +38,7 @@ pub(crate) fn version(litmus: &Litmus, findings: &mut Findings) -> Version {
     version
 }
 
-pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadBuilder], findings: &mut Findings) {
+pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [Box<ThreadBuilder>], findings: &mut Findings) {
     // Locations first: `P0:%rd1 = x` may stand before `x = 0`.
     let (mut locations, others): (Vec<_>, Vec<_>) = litmus
         .declarations
@@ -135,7 +135,8 @@ fn register_name(dialect: Dialect, name: &str) -> String {
 
 /// The whole register of x86 whose part is given: its other bits are 0, so that `0:eax = -1` is `0:rax = 0xffffffff`.
 fn part_value(dialect: Dialect, name: &str, value: &InitialValue) -> InitialValue {
-    let part = place::register_type(name).filter(|ty| dialect == Dialect::X86 && ty.bits < 64);
+    let is_x86 = dialect == Dialect::X86;
+    let part = is_x86.then(|| place::register_type(name)).flatten().filter(|ty| ty.bits < 64);
     match (part, value) {
         (Some(ty), InitialValue::Integer(integer)) if ty.fits(Value(*integer)) => {
             InitialValue::Integer(Type { signed: false, ..ty }.wrap(Value(*integer)).0 << place::shift(name))
@@ -144,7 +145,7 @@ fn part_value(dialect: Dialect, name: &str, value: &InitialValue) -> InitialValu
     }
 }
 
-fn builder(threads: &mut [ThreadBuilder], index: u32, span: Span) -> Result<&mut ThreadBuilder, Refusal> {
+fn builder(threads: &mut [Box<ThreadBuilder>], index: u32, span: Span) -> Result<&mut Box<ThreadBuilder>, Refusal> {
     let count = threads.len();
     threads.get_mut(index as usize).ok_or_else(|| {
         let help = threads_there(count);
@@ -478,7 +479,7 @@ fn initial_register(
 }
 
 fn typed(
-    threads: &mut [ThreadBuilder],
+    threads: &mut [Box<ThreadBuilder>],
     thread: Option<u32>,
     register: &Spanned<String>,
     ty: &Spanned<String>,
@@ -495,7 +496,7 @@ fn typed(
         }
     }
     let kind = bits_type(&ty.node).ok_or_else(|| unsupported(ty))?;
-    let chosen: &mut [ThreadBuilder] = match thread {
+    let chosen: &mut [Box<ThreadBuilder>] = match thread {
         None => threads,
         Some(index) => std::slice::from_mut(builder(threads, index, span)?),
     };

@@ -73,7 +73,7 @@ pub fn lower_cut(litmus: &Litmus, cuts: &SortedSet<Value>) -> (Option<Program>, 
     lanes::settle(&mut names, &builders, &asked, &mut findings);
     tensor::settle(&names, &mut builders);
     let launches = launch::settle(litmus, &launched, &builders, &mut findings);
-    let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };
+    let mut resolver = condition::Resolver::new(&names, &builders, &mut findings);
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
     let at = |moment| litmus.questions.iter().filter(move |question| question.moment == moment);
     let questions = at(Moment::End).map(|question| resolver.question(question)).collect();
@@ -107,7 +107,7 @@ pub fn lower_cut(litmus: &Litmus, cuts: &SortedSet<Value>) -> (Option<Program>, 
 
 fn lower_threads(
     litmus: &Litmus,
-    builders: &mut [ThreadBuilder],
+    builders: &mut [Box<ThreadBuilder>],
     names: &mut Names,
     findings: &mut Findings,
     (launched, version): (&launch::Declared, Version),

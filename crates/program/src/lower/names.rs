@@ -130,7 +130,8 @@ pub(crate) struct Names {
     /// What each address is, from the start.
     pub(crate) taken: Vec<(VariableId, i128)>,
     by_offset: SortedMap<(VariableId, i128), AddressId>,
-    pub(crate) by_name: BTreeMap<Rc<str>, Name>,
+    /// In boxes: a node of the tree has room for eleven.
+    pub(crate) by_name: BTreeMap<Rc<str>, Box<Name>>,
     /// Names of memory that survives a crash, and where the test says so.
     pub(crate) persistent: SortedMap<String, Span>,
     /// Names without a declaration that code reaches as `.shared`, and what does.
@@ -167,7 +168,7 @@ impl Names {
 
     /// What is known of a name; `s@1` is an instance of `s`.
     pub(crate) fn get(&self, name: &str) -> Option<&Name> {
-        self.by_name.get(stem(name))
+        self.by_name.get(stem(name)).map(|entry| &**entry)
     }
 
     /// Whether the test declares a name of this proxy.
@@ -214,7 +215,7 @@ impl Names {
             alias_of: None,
             proxy: None,
         };
-        self.by_name.insert(name.into(), entry);
+        self.by_name.insert(name.into(), Box::new(entry));
         match (space, self.layout.only_cta()) {
             (Some(Space::Shared | Space::TensorMemory), Some(cta)) => {
                 self.instance(name, Instance::Cta(cta), made.span).map(|_| ())
@@ -242,7 +243,7 @@ impl Names {
         let order = self.by_name.len();
         let (instances, initial) = (SortedMap::new(), Value(0));
         let alias = Name { instances, offset: None, order, alias_of, proxy, initial, given: None, ..entry };
-        self.by_name.insert(name.into(), alias);
+        self.by_name.insert(name.into(), Box::new(alias));
         self.instance(name, Instance::Only, target.span).map(|_| ())
     }
 
@@ -325,6 +326,14 @@ impl Names {
     /// The variable a name stands for, for this thread. Undeclared locations start at 0 (Dartagnan and herd); NVLitmus
     /// declares all.
     pub(crate) fn variable(&mut self, name: &str, viewer: Viewer, span: Span) -> Result<VariableId, Refusal> {
+        // Most are one for all threads, and were met before.
+        if let Some(entry) = self.by_name.get(name)
+            && matches!(entry.space, None | Some((Space::Global, _)))
+            && let Some(found) = entry.instances.get(&Instance::Only)
+            && !self.multimem.contains_key(name)
+        {
+            return Ok(*found);
+        }
         let plain = stem(name);
         if self.multimem.contains_key(plain) {
             let message = format!("`{plain}` is a multimem address: other operations on it have no meaning");
@@ -533,7 +542,8 @@ pub(crate) enum Sharing {
 
 /// `s` of `s@1`.
 pub(crate) fn stem(name: &str) -> &str {
-    name.split_once('@').map_or(name, |(stem, _)| stem)
+    // Names are short: a search as for long texts takes longer.
+    name.bytes().position(|byte| byte == b'@').map_or(name, |at| &name[..at])
 }
 
 fn number(place: Place) -> u32 {

@@ -618,7 +618,7 @@ pub enum Condition {
     Or(Vec<Condition>),
 }
 
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Term {
     Constant(Value),
     Register(ThreadId, RegisterId),

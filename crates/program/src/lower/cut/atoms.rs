@@ -34,7 +34,7 @@ pub(crate) fn make(names: &mut Names, cut: &Cut) {
 fn variable(names: &Names, id: VariableId, cut: &Cut) -> (Vec<Atom>, Vec<Location>) {
     let variable = &names.variables[id.0];
     let entry = names.name_of(id);
-    let uses = cut.uses.get(&variable.name);
+    let uses = cut.uses.get(&variable.name).map(|uses| &**uses);
     let size = bytes(entry, uses, cut.fallback);
     let edges: Vec<i128> = cut.edges.get(&variable.name).into_iter().flatten().copied().collect();
     let spans: Vec<(i128, i128)> = match size {

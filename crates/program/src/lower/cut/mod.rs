@@ -72,29 +72,29 @@ pub(crate) struct Asked {
 /// Cuts memory as accesses and conditions do, and at these addresses besides. Returns where registers may point.
 pub(crate) fn settle(
     names: &mut Names,
-    threads: &[ThreadBuilder],
+    threads: &[Box<ThreadBuilder>],
     asked: &[Asked],
     further: &SortedSet<Value>,
     findings: &mut Findings,
 ) -> Reaches {
     names.complete(findings);
-    let touched = threads.iter().enumerate().flat_map(|(thread, own)| {
-        let codes = own.code.iter().enumerate();
-        codes.map(move |(at, code)| (At { thread, code: at }, touches(&code.operation), code))
-    });
-    let touched: Vec<(At, Touches<'_>, &Instruction)> = touched.collect();
+    let instructions = || {
+        threads.iter().enumerate().flat_map(|(thread, own)| {
+            own.code.iter().enumerate().map(move |(code, instruction)| (At { thread, code }, instruction))
+        })
+    };
     // Most litmus tests name every place, and nobody asks what a register holds.
-    let is_asked = touched.iter().flat_map(|(_, touches, _)| &touches.all).any(asks_registers);
+    let is_asked = instructions().any(|(_, code)| touches(&code.operation).all.iter().any(asks_registers));
     let reaches = if is_asked { Reaches::new(names, threads) } else { Reaches::of_none() };
     let owners = threads.iter().map(|thread| thread.place).collect();
     let mut gathered =
         Gathered { names, reaches: &reaches, owners, uses: BTreeMap::new(), links: Vec::new(), fallback: None };
-    for (at, touches, code) in &touched {
+    for (at, code) in instructions() {
         if limits::tick() {
             return Reaches::of_none();
         }
-        gathered.operation(*at, touches, code.span);
-        gathered.made(*at, code);
+        gathered.operation(at, &touches(&code.operation), code.span);
+        gathered.made(at, code);
     }
     gathered.settle_objects();
     let Gathered { uses, links, fallback, .. } = gathered;
@@ -124,7 +124,7 @@ struct Gathered<'a> {
     reaches: &'a Reaches,
     /// Where each thread runs.
     owners: Vec<crate::program::Place>,
-    uses: BTreeMap<Rc<str>, Uses>,
+    uses: BTreeMap<Rc<str>, Box<Uses>>,
     links: Vec<Link>,
     fallback: Option<Type>,
 }
@@ -136,7 +136,7 @@ impl Gathered<'_> {
     fn operation(&mut self, at: At, touches: &Touches<'_>, span: Span) {
         // Most do no more than that.
         if let ([Touch { address, portion: portion @ Portion::Scalars(ty, count), .. }], []) =
-            (touches.all.as_slice(), touches.copies.as_slice())
+            (&*touches.all, touches.copies.as_slice())
             && let Some(place) = self.named_place(address)
         {
             let bytes = i128::from(ty.bits / 8) * i128::from(*count);
@@ -322,7 +322,7 @@ fn cut_further(names: &Names, further: &SortedSet<Value>, edges: &mut BTreeMap<R
 
 fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) -> SortedSet<i128> {
     let unused = Uses::default();
-    let uses = cut.uses.get(name).unwrap_or(&unused);
+    let uses = cut.uses.get(name).map_or(&unused, |uses| uses);
     let Some(bytes) = bytes(entry, Some(uses), cut.fallback) else { return SortedSet::new() };
     let length = entry.length.unwrap_or(1);
     let mut edges = SortedSet::from([0, bytes]);
@@ -455,7 +455,7 @@ fn refuse_mixed(names: &Names, cut: &Cut, findings: &mut Findings) {
 }
 
 /// Named accesses past the end, parts of mbarriers, and operations that span several locations.
-fn check(names: &Names, threads: &[ThreadBuilder], cut: &Cut, findings: &mut Findings) {
+fn check(names: &Names, threads: &[Box<ThreadBuilder>], cut: &Cut, findings: &mut Findings) {
     for (name, entry) in &names.by_name {
         let (Some(uses), Some(edges)) = (cut.uses.get(name), cut.edges.get(name)) else { continue };
         let Some(end) = edges.last().copied() else { continue };

@@ -141,7 +141,7 @@ impl Reaches {
 
     /// Every instruction in turn, again and again until nothing is new. One that is about nothing that changed since its last
     /// turn has nothing new to say.
-    pub(crate) fn new(names: &Names, threads: &[ThreadBuilder]) -> Reaches {
+    pub(crate) fn new(names: &Names, threads: &[Box<ThreadBuilder>]) -> Reaches {
         let areas = Areas::new(names);
         let registers = threads.iter().map(|thread| Registers::new(names, thread)).collect();
         let mut reaches = Reaches { threads: registers, areas, held: SortedSet::new() };

@@ -1,5 +1,6 @@
 //! Which memory an operation touches and in what portions, as far as its own words say it.
 
+use crate::few::Few;
 use crate::program::asynchronous::{Action, Base, Completion, Effect, RegionId, Size, Start};
 use crate::program::{AddressOperand, Operand, Operation, Space};
 use crate::tag::{Tag, Tags};
@@ -36,14 +37,14 @@ pub(crate) enum Portion {
 /// What one operation touches. Of a copy, which touch goes to which.
 #[derive(Default)]
 pub(crate) struct Touches<'p> {
-    pub(crate) all: Vec<Touch<'p>>,
+    pub(crate) all: Few<Touch<'p>>,
     pub(crate) copies: Vec<(usize, usize)>,
 }
 
 pub(crate) fn touches(operation: &Operation) -> Touches<'_> {
     let scalars = |address, ty, count, tags: Tags| {
         let portion = if tags.has(Tag::Mbarrier) { Portion::Object } else { Portion::Scalars(ty, count) };
-        Touches { all: vec![Touch { address, portion, tags }], copies: Vec::new() }
+        Touches { all: Few::one(Touch { address, portion, tags }), copies: Vec::new() }
     };
     let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     match operation {
@@ -60,18 +61,18 @@ pub(crate) fn touches(operation: &Operation) -> Touches<'_> {
         }
         Operation::MbarrierWait(wait) => {
             let touch = Touch { address: &wait.address, portion: Portion::Object, tags: Tags::NONE };
-            Touches { all: vec![touch], copies: Vec::new() }
+            Touches { all: Few::one(touch), copies: Vec::new() }
         }
         Operation::Fill { address, bytes, .. } => {
             let touch = Touch { address, portion: Portion::Bytes(*bytes), tags: Tags::NONE };
-            Touches { all: vec![touch], copies: Vec::new() }
+            Touches { all: Few::one(touch), copies: Vec::new() }
         }
         Operation::Async(operation) => asynchronous(&operation.action),
         Operation::Multimem(operation) => {
             let elements = count(operation.elements());
             let portion = Portion::Scalars(operation.ty, elements);
             let touch = |address| Touch { address, portion, tags: Tags::NONE };
-            Touches { all: operation.replicas.iter().map(touch).collect(), copies: Vec::new() }
+            Touches { all: operation.replicas.iter().map(touch).collect::<Vec<_>>().into(), copies: Vec::new() }
         }
         _ => Touches::default(),
     }
@@ -79,7 +80,7 @@ pub(crate) fn touches(operation: &Operation) -> Touches<'_> {
 
 fn asynchronous(action: &Action) -> Touches<'_> {
     let tags = Tags::NONE;
-    let one = |address, portion| Touches { all: vec![Touch { address, portion, tags }], copies: Vec::new() };
+    let one = |address, portion| Touches { all: Few::one(Touch { address, portion, tags }), copies: Vec::new() };
     match action {
         Action::Start(start) => started(start),
         Action::Arrive(arrive) => one(&arrive.mbarrier, Portion::Object),
@@ -130,7 +131,7 @@ fn started(start: &Start) -> Touches<'_> {
     if let Completion::Transaction { mbarrier, .. } = &start.completion {
         all.push(Touch { address: mbarrier, portion: Portion::Object, tags });
     }
-    Touches { all, copies }
+    Touches { all: all.into(), copies }
 }
 
 /// The type of the registers that go to or come from a region.

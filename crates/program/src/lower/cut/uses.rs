@@ -75,7 +75,8 @@ impl Made {
 
 /// How each name is cut.
 pub(crate) struct Cut {
-    pub(crate) uses: BTreeMap<Rc<str>, Uses>,
+    /// In boxes: a node of the tree has room for eleven.
+    pub(crate) uses: BTreeMap<Rc<str>, Box<Uses>>,
     /// Where atoms begin, and where the last ends. Empty for a name without a size.
     pub(crate) edges: BTreeMap<Rc<str>, SortedSet<i128>>,
     /// The type of names without accesses of their own.

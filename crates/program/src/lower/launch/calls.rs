@@ -39,13 +39,13 @@ pub(crate) enum Calls {
 }
 
 pub(crate) struct Called<'a> {
-    threads: &'a [ThreadBuilder],
+    threads: &'a [Box<ThreadBuilder>],
     sites: SortedMap<KernelId, Sites>,
 }
 
 impl<'a> Called<'a> {
     /// A kernel of a test runs once, and a host waits for it after its launch.
-    pub(crate) fn new(threads: &'a [ThreadBuilder], findings: &mut Findings) -> Called<'a> {
+    pub(crate) fn new(threads: &'a [Box<ThreadBuilder>], findings: &mut Findings) -> Called<'a> {
         let mut called = Called { threads, sites: SortedMap::new() };
         for (thread, builder) in threads.iter().enumerate() {
             for (at, own) in builder.code.iter().enumerate() {

@@ -141,7 +141,7 @@ impl Declared {
 pub(crate) fn settle(
     litmus: &Litmus,
     declared: &Declared,
-    threads: &[ThreadBuilder],
+    threads: &[Box<ThreadBuilder>],
     findings: &mut Findings,
 ) -> Launches {
     check_hosts(litmus, threads, findings);
@@ -232,7 +232,7 @@ fn order(launches: &[&Launch], findings: &mut Findings) -> Vec<(KernelId, Kernel
 }
 
 /// A CTA belongs to one kernel. Two that share a number would share memory and barriers.
-fn check_ctas(litmus: &Litmus, threads: &[ThreadBuilder], kernels: &[Option<KernelId>], findings: &mut Findings) {
+fn check_ctas(litmus: &Litmus, threads: &[Box<ThreadBuilder>], kernels: &[Option<KernelId>], findings: &mut Findings) {
     let mut owners = SortedMap::<(u32, u32), KernelId>::new();
     for ((thread, builder), kernel) in litmus.threads.iter().zip(threads).zip(kernels) {
         let (Place::Gpu { gpu, cluster, cta }, Some(kernel)) = (builder.place, *kernel) else { continue };
@@ -246,7 +246,7 @@ fn check_ctas(litmus: &Litmus, threads: &[ThreadBuilder], kernels: &[Option<Kern
 }
 
 /// A host thread accesses memory at system scope; everything else belongs to a GPU. Only a host thread launches.
-fn check_hosts(litmus: &Litmus, threads: &[ThreadBuilder], findings: &mut Findings) {
+fn check_hosts(litmus: &Litmus, threads: &[Box<ThreadBuilder>], findings: &mut Findings) {
     for (thread, builder) in litmus.threads.iter().zip(threads) {
         let is_host = thread.placement.side == Side::Host;
         for code in &builder.code {

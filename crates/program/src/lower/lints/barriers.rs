@@ -21,7 +21,7 @@ struct Use<'t> {
     span: Span,
 }
 
-pub(crate) fn settle(threads: &[ThreadBuilder], findings: &mut Findings) {
+pub(crate) fn settle(threads: &[Box<ThreadBuilder>], findings: &mut Findings) {
     let mut uses: Vec<Use<'_>> = Vec::new();
     let mut all = SortedMap::<Place, usize>::new();
     threads.iter().for_each(|thread| *all.entry(thread.place).or_default() += 1);

@@ -22,6 +22,9 @@ const FAMILIES: &[Counted] = &[
 ];
 
 pub(crate) fn collect(thread: &ThreadBuilder, findings: &mut Findings) {
+    if !thread.code.iter().any(|code| matches!(code.operation, Operation::Async(_))) {
+        return;
+    }
     for counted in FAMILIES {
         waits(thread, counted, findings);
     }

@@ -31,7 +31,7 @@ const FENCE: &str = sections::FENCE;
 /// What the lints look at.
 pub(crate) struct Text<'a> {
     pub(crate) names: &'a Names,
-    pub(crate) threads: &'a [ThreadBuilder],
+    pub(crate) threads: &'a [Box<ThreadBuilder>],
     pub(crate) launches: &'a Launches,
     pub(crate) version: Version,
     pub(crate) litmus: &'a Litmus,

@@ -33,7 +33,7 @@ const SECTION: &str = sections::TENSOR_LOAD_STORE;
 const MOST_VALUES: usize = 64;
 
 /// Cuts the columns of tensor memory, and warns of quarters that a warp cannot reach.
-pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Asked], findings: &mut Findings) {
+pub(crate) fn settle(names: &mut Names, threads: &[Box<ThreadBuilder>], asked: &[Asked], findings: &mut Findings) {
     let is_access = |code: &Instruction| accessed(&code.operation).is_some();
     if !threads.iter().any(|thread| thread.code.iter().any(is_access)) {
         return;

@@ -40,7 +40,7 @@ pub(crate) fn settle(litmus: &Litmus, names: &mut Names, findings: &mut Findings
     for (name, value) in declared() {
         let InitialValue::Name(other) = &value.node else { continue };
         let Some((initial, true)) = names.get(other).map(|other| (other.initial, other.is_pointer)) else { continue };
-        let is_copy = |entry: &&mut Name| !entry.is_pointer && entry.role == LocationRole::Data;
+        let is_copy = |entry: &&mut Box<Name>| !entry.is_pointer && entry.role == LocationRole::Data;
         if let Some(entry) = names.by_name.get_mut(name.node.as_str()).filter(is_copy) {
             (entry.initial, entry.is_pointer) = (initial, true);
         }

@@ -20,13 +20,13 @@ const PROXIES: &[(Tag, &str, &str)] = &[
     (Tag::Constant, "constant", "`ld.const`"),
 ];
 
-pub(crate) fn settle(names: &Names, threads: &[ThreadBuilder], findings: &mut Findings) {
+pub(crate) fn settle(names: &Names, threads: &[Box<ThreadBuilder>], findings: &mut Findings) {
     if !PROXIES.iter().any(|(proxy, ..)| names.has_proxy(*proxy)) {
         return;
     }
     for thread in threads {
         for code in &thread.code {
-            for touch in touches(&code.operation).all {
+            for touch in touches(&code.operation).all.iter() {
                 let address = match touch.address {
                     AddressOperand::Static(address) => Some(*address),
                     AddressOperand::Register(register) => thread.fixed_address(*register),

@@ -55,8 +55,8 @@ pub(crate) fn shared_by_use(litmus: &Litmus) -> BTreeMap<String, String> {
             let Statement::Instruction { instruction, .. } = statement else { continue };
             let Some(space) = says(instruction) else { continue };
             for name in instruction.operands.iter().filter_map(|operand| reached(&operand.node)) {
-                let by = format!("{}'s {}", thread.name.node, spelled(instruction));
-                said.entry(stem(name).to_string()).or_insert((space, by));
+                let by = || format!("{}'s {}", thread.name.node, spelled(instruction));
+                said.entry(stem(name).to_string()).or_insert_with(|| (space, by()));
             }
         }
     }
@@ -147,7 +147,7 @@ impl Context<'_> {
     }
 }
 
-pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], findings: &mut Findings) {
+pub(crate) fn settle(names: &mut Names, threads: &[Box<ThreadBuilder>], findings: &mut Findings) {
     for thread in threads {
         for access in &thread.qualified {
             let address = thread.fixed_address(access.register);
@@ -164,7 +164,12 @@ pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], findings: &mu
 
 /// Accesses through registers that are computed: wrong if all that the register may point to lies in other spaces. Where it
 /// may also point to something else, the unfolding looks at what it does point to.
-pub(crate) fn settle_computed(names: &Names, threads: &[ThreadBuilder], reaches: &Reaches, findings: &mut Findings) {
+pub(crate) fn settle_computed(
+    names: &Names,
+    threads: &[Box<ThreadBuilder>],
+    reaches: &Reaches,
+    findings: &mut Findings,
+) {
     for (thread, own) in threads.iter().enumerate().filter(|(_, own)| !own.asks_spaces) {
         for access in own.qualified.iter().filter(|access| own.fixed_address(access.register).is_none()) {
             let at = At { thread, code: access.code };

@@ -8,8 +8,8 @@ use crate::lower::names::Names;
 use crate::program::asynchronous::Action;
 use crate::program::{AddressOperand, Operation};
 
-pub(crate) fn settle(names: &Names, threads: &mut [ThreadBuilder]) {
-    let allocates = |thread: &ThreadBuilder| thread.code.iter().any(|code| destination(&code.operation).is_some());
+pub(crate) fn settle(names: &Names, threads: &mut [Box<ThreadBuilder>]) {
+    let allocates = |thread: &Box<ThreadBuilder>| thread.code.iter().any(|code| destination(&code.operation).is_some());
     if !threads.iter().any(allocates) {
         return;
     }

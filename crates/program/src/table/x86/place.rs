@@ -120,20 +120,33 @@ fn register_name(operand: &TreeOperand) -> Option<&str> {
 
 /// A general register that is none of `R8`…: its place among [`FAMILIES`], its bits, and where they begin.
 fn known(name: &str) -> Option<(usize, u8, i128)> {
-    let mut letters = [0; 3];
-    let letters = letters.get_mut(..name.len())?;
-    letters.copy_from_slice(name.as_bytes());
-    letters.make_ascii_uppercase();
-    let family =
-        |two: &[u8]| [b"AX", b"BX", b"CX", b"DX", b"SI", b"DI", b"BP", b"SP"].iter().position(|own| *own == two);
-    match &*letters {
-        [b'R', rest @ ..] => family(rest).map(|at| (at, 64, 0)),
-        [b'E', rest @ ..] => family(rest).map(|at| (at, 32, 0)),
-        [first @ b'A'..=b'D', b'L'] => Some((usize::from(first - b'A'), 8, 0)),
-        [first @ b'A'..=b'D', b'H'] => Some((usize::from(first - b'A'), 8, 8)),
-        [rest @ .., b'L'] => family(rest).filter(|at| *at >= 4).map(|at| (at, 8, 0)),
-        other => family(other).map(|at| (at, 16, 0)),
+    let upper = |letter: &u8| letter.to_ascii_uppercase();
+    match name.as_bytes() {
+        [one, two, three] => match (upper(one), [upper(two), upper(three)]) {
+            (b'R', rest) => family(rest).map(|at| (at, 64, 0)),
+            (b'E', rest) => family(rest).map(|at| (at, 32, 0)),
+            (one, [two, b'L']) => family([one, two]).filter(|at| *at >= 4).map(|at| (at, 8, 0)),
+            _ => None,
+        },
+        [one, two] => match [upper(one), upper(two)] {
+            [first @ b'A'..=b'D', b'L'] => Some((usize::from(first - b'A'), 8, 0)),
+            [first @ b'A'..=b'D', b'H'] => Some((usize::from(first - b'A'), 8, 8)),
+            both => family(both).map(|at| (at, 16, 0)),
+        },
+        _ => None,
     }
+}
+
+/// The place of a family among [`FAMILIES`] by the letters that its registers share.
+fn family(letters: [u8; 2]) -> Option<usize> {
+    Some(match &letters {
+        [first @ b'A'..=b'D', b'X'] => usize::from(first - b'A'),
+        b"SI" => 4,
+        b"DI" => 5,
+        b"BP" => 6,
+        b"SP" => 7,
+        _ => return None,
+    })
 }
 
 /// The type of a register by its name; herd's symbolic registers have 64 bits. None for unknown names.
