@@ -135,8 +135,8 @@ impl Runner<'_> {
     }
 
     /// The run in which the write of the next event is left out.
-    pub(crate) fn without_write(&self, state: &State) -> State {
-        let mut silent = state.clone();
+    pub(crate) fn without_write(&self, state: &State) -> Box<State> {
+        let mut silent = Box::new(state.clone());
         silent.silent = silent.silent.or(Some(silent.path.len()));
         silent
     }

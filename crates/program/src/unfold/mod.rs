@@ -178,6 +178,9 @@ fn beginning(program: &Program) -> Unfolding {
     }
 }
 
+/// Events for which room is made in advance.
+const MOST_AT_ONCE: usize = 1 << 10;
+
 /// One write per location before every thread (PTX ISA 8.2.6). It carries no proxy and no scope.
 fn init_writes(program: &Program) -> Vec<Event> {
     let canonical = program.addresses.iter().enumerate().filter(|(own, address)| address.canonical.index() == *own);
@@ -212,5 +215,9 @@ fn init_writes(program: &Program) -> Vec<Event> {
             ..Event::default()
         }
     };
-    program.locations.iter().enumerate().map(write).collect()
+    // Most instructions are one event.
+    let room = program.threads.iter().map(|thread| thread.code.len()).sum::<usize>() + program.locations.len();
+    let mut events = Vec::with_capacity(room.min(MOST_AT_ONCE));
+    events.extend(program.locations.iter().enumerate().map(write));
+    events
 }

@@ -18,13 +18,13 @@ pub(super) fn mark(program: &Program, unfolding: &mut Unfolding) {
     for event in unfolding.events.iter().filter(|event| !event.is_init()) {
         touched_by(event).for_each(&mut touch);
     }
-    let questions = program.questions.iter().chain(&program.crash.questions);
-    let conditions = questions.map(|question| &question.condition).chain(program.filter.iter().map(|it| &it.node));
-    for term in conditions.flat_map(|condition| condition.terms()).chain(program.shown.iter().cloned()) {
+    let mut touch_term = |term: &Term| {
         if let Term::Memory(location) = term {
-            touch(location);
+            touch(*location);
         }
-    }
+    };
+    program.conditions().for_each(|condition| condition.for_each_term(&mut touch_term));
+    program.shown.iter().for_each(&mut touch_term);
     for ((info, location), is_touched) in unfolding.locations.iter_mut().zip(&program.locations).zip(is_touched) {
         info.is_untouched = !is_touched && info.role == LocationRole::Data && !location.is_persistent;
     }

@@ -43,6 +43,18 @@ impl Condition {
         found
     }
 
+    /// Every register and location it mentions, as often as it does.
+    pub(crate) fn for_each_term(&self, visit: &mut dyn FnMut(&Term)) {
+        match self {
+            Condition::True | Condition::False => {}
+            Condition::Compare { left, right, .. } => {
+                [left, right].into_iter().filter(|term| !matches!(term, Term::Constant(_))).for_each(visit);
+            }
+            Condition::Not(inner) => inner.for_each_term(visit),
+            Condition::And(parts) | Condition::Or(parts) => parts.iter().for_each(|part| part.for_each_term(visit)),
+        }
+    }
+
     fn collect_terms(&self, found: &mut Vec<Term>) {
         match self {
             Condition::True | Condition::False => {}
@@ -52,7 +64,7 @@ impl Condition {
                 for term in [left, right] {
                     let is_known = || found.iter().take(FEW).any(|known| known == term);
                     if !matches!(term, Term::Constant(_)) && !is_known() {
-                        found.push(term.clone());
+                        found.push(*term);
                     }
                 }
             }

@@ -29,7 +29,12 @@ pub(crate) fn accessed(operation: &Operation) -> Option<(&AddressOperand, i128)>
 }
 
 impl Runner<'_> {
-    pub(crate) fn access(&mut self, state: State, instruction: &Instruction, guard: Reads) -> Result<(), UnfoldError> {
+    pub(crate) fn access(
+        &mut self,
+        state: Box<State>,
+        instruction: &Instruction,
+        guard: Reads,
+    ) -> Result<(), UnfoldError> {
         let Some((address, bytes)) = accessed(&instruction.operation) else { return Ok(()) };
         // An address that the text names is one address, and rests on no read.
         if let AddressOperand::Static(address) = address {
@@ -48,7 +53,7 @@ impl Runner<'_> {
     /// The same where the locations are known, and the reads behind the address and the guard.
     fn access_at(
         &mut self,
-        state: State,
+        state: Box<State>,
         instruction: &Instruction,
         (targets, bytes): (&[AddressId], i128),
         (address, guard): (Reads, Reads),
@@ -75,9 +80,9 @@ impl Runner<'_> {
     /// the run: what happens after a wild access is nobody's to say, so nothing may be concluded from it.
     pub(crate) fn targets(
         &mut self,
-        state: State,
+        state: Box<State>,
         address: &AddressOperand,
-    ) -> Result<(Vec<(State, AddressId)>, Reads), UnfoldError> {
+    ) -> Result<(Vec<(Box<State>, AddressId)>, Reads), UnfoldError> {
         self.targets_where(state, address, None, |_, _| true)
     }
 
@@ -85,11 +90,11 @@ impl Runner<'_> {
     /// that takes an address in another state space than the instruction has it in.
     pub(crate) fn targets_where(
         &mut self,
-        state: State,
+        state: Box<State>,
         address: &AddressOperand,
         space: Option<Space>,
         fits: impl Fn(&Self, AddressId) -> bool,
-    ) -> Result<(Vec<(State, AddressId)>, Reads), UnfoldError> {
+    ) -> Result<(Vec<(Box<State>, AddressId)>, Reads), UnfoldError> {
         let register = match address {
             AddressOperand::Static(address) => {
                 return Ok((vec![(state, self.start_of(*address))], Reads::new()));
@@ -118,10 +123,10 @@ impl Runner<'_> {
     /// The addresses that a value may be, each with its run, and the run in which it is none of them.
     pub(crate) fn alternatives(
         &self,
-        state: State,
+        state: Box<State>,
         value: &Expression,
         fits: impl Fn(&Self, AddressId) -> bool,
-    ) -> (Vec<(State, AddressId)>, Option<State>) {
+    ) -> (Vec<(Box<State>, AddressId)>, Option<Box<State>>) {
         let mut alternatives = Vec::new();
         let mut wild = Some(state);
         // A pointer chosen between names (`selp`) cannot be anything else, also where the constraints do not show it.
@@ -218,7 +223,7 @@ impl Runner<'_> {
 
     fn load(
         &mut self,
-        mut state: State,
+        mut state: Box<State>,
         operation: &Operation,
         targets: &[AddressId],
         deps: Deps,
@@ -234,7 +239,7 @@ impl Runner<'_> {
 
     fn store(
         &mut self,
-        mut state: State,
+        mut state: Box<State>,
         operation: &Operation,
         targets: &[AddressId],
         deps: Deps,
@@ -252,7 +257,7 @@ impl Runner<'_> {
 
     fn vector_load(
         &mut self,
-        mut state: State,
+        mut state: Box<State>,
         operation: &Operation,
         targets: &[AddressId],
         deps: Deps,
@@ -273,7 +278,7 @@ impl Runner<'_> {
 
     fn vector_store(
         &mut self,
-        mut state: State,
+        mut state: Box<State>,
         operation: &Operation,
         targets: &[AddressId],
         deps: Deps,
@@ -294,14 +299,14 @@ impl Runner<'_> {
         Ok(())
     }
 
-    pub(crate) fn proceed(&mut self, mut state: State) {
+    pub(crate) fn proceed(&mut self, mut state: Box<State>) {
         state.at += 1;
         self.stack.push(state);
     }
 
     fn modify(
         &mut self,
-        state: State,
+        state: Box<State>,
         operation: &Operation,
         targets: &[AddressId],
         deps: Deps,
@@ -342,7 +347,7 @@ impl Runner<'_> {
     /// partner.
     fn swap(
         &mut self,
-        mut state: State,
+        mut state: Box<State>,
         operation: &Operation,
         targets: &[AddressId],
         deps: &Deps,
@@ -389,7 +394,7 @@ impl Runner<'_> {
             let data = outcome.data.into_iter().chain(events.iter().copied()).collect();
             let half = Half { tags: *write_tags, ..half };
             let writes = self.write_events(&mut state, targets, written, half, &copy(data), &mut None)?;
-            events.iter().zip(writes).for_each(|(read, write)| self.pair(*read, write));
+            events.iter().zip(&writes).for_each(|(read, write)| self.pair(*read, *write));
         }
         self.deliver(&mut state, *destination, old, &events, &deps.guard)?;
         self.proceed(state);
@@ -398,7 +403,7 @@ impl Runner<'_> {
 
     fn unconditional(
         &mut self,
-        state: State,
+        state: Box<State>,
         operation: &Operation,
         targets: &[AddressId],
         deps: Deps,
@@ -415,7 +420,7 @@ impl Runner<'_> {
     /// A read-modify-write that always writes; of those inside a loop, one that writes what it read or another value.
     fn update(
         &mut self,
-        mut state: State,
+        mut state: Box<State>,
         operation: &Operation,
         targets: &[AddressId],
         deps: &Deps,
@@ -444,7 +449,7 @@ impl Runner<'_> {
         if effect != Some(Effect::Same(Write::LeftOut)) {
             let half = Half { tags: *write_tags, ..half };
             let writes = self.write_events(&mut state, targets, value, half, &copy(data), &mut None)?;
-            events.iter().zip(writes).for_each(|(read, write)| self.pair(*read, write));
+            events.iter().zip(&writes).for_each(|(read, write)| self.pair(*read, *write));
         }
         if !matches!(effect, Some(Effect::Same(_))) {
             state.effects += 1;

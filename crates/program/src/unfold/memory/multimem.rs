@@ -1,6 +1,7 @@
 //! Operations of several parts in no order among each other: `multimem` operations, one access per replica and element
 //! (PTX ISA 8.2.3), and atomics of vectors (8.2.4).
 
+use crate::few::Few;
 use crate::ids::{AddressId, EventId};
 use crate::program::{Multimem, MultimemAction, Operand, VectorUpdate};
 use crate::unfold::UnfoldError;
@@ -12,7 +13,12 @@ use crate::unfold::run::state::{Slot, State};
 use crate::value::expression::{BinaryOperator, Expression};
 
 impl Runner<'_> {
-    pub(crate) fn multimem(&mut self, mut state: State, operation: &Multimem, guard: Reads) -> Result<(), UnfoldError> {
+    pub(crate) fn multimem(
+        &mut self,
+        mut state: Box<State>,
+        operation: &Multimem,
+        guard: Reads,
+    ) -> Result<(), UnfoldError> {
         let count = operation.elements();
         let bytes = i128::from(operation.ty.bits / 8) * count as i128;
         // The elements of each replica, one replica after the other.
@@ -58,7 +64,7 @@ impl Runner<'_> {
     /// `atom.v2` and `red.v4`: a read-modify-write per element, each atomic by itself (PTX ISA 9.7.15.5, 9.7.15.6).
     pub(crate) fn vector_update(
         &mut self,
-        mut state: State,
+        mut state: Box<State>,
         update: &VectorUpdate,
         targets: &[AddressId],
         deps: Deps,
@@ -80,7 +86,7 @@ impl Runner<'_> {
         parts: &[Vec<AddressId>],
         half: Half,
         deps: &Deps,
-    ) -> Result<Vec<(Vec<EventId>, Expression)>, UnfoldError> {
+    ) -> Result<Vec<(Few<EventId>, Expression)>, UnfoldError> {
         let mut group = None;
         let mut loaded = Vec::new();
         for targets in parts {
@@ -100,7 +106,7 @@ impl Runner<'_> {
         half: Half,
         data: &[Reads],
         deps: &Deps,
-    ) -> Result<Vec<Vec<EventId>>, UnfoldError> {
+    ) -> Result<Vec<Few<EventId>>, UnfoldError> {
         let mut group = None;
         let mut stored = Vec::new();
         for ((targets, value), data) in parts.iter().zip(values).zip(data) {
@@ -122,7 +128,7 @@ impl Runner<'_> {
         (read, write): (Half, Half),
         (operands, operator): (&[Operand], BinaryOperator),
         deps: &Deps,
-    ) -> Result<Vec<(Vec<EventId>, Expression)>, UnfoldError> {
+    ) -> Result<Vec<(Few<EventId>, Expression)>, UnfoldError> {
         let loaded = self.load_parts(state, parts, read, deps)?;
         let slots: Vec<Slot> = operands.iter().map(|operand| self.operand(state, *operand)).collect();
         let (mut values, mut data) = (Vec::new(), Vec::new());

@@ -55,7 +55,7 @@ impl Runner<'_> {
     /// Ends the run at an access in another state space than it says.
     pub(crate) fn end_in_another_space(
         &mut self,
-        state: State,
+        state: Box<State>,
         target: AddressId,
         reads: &Reads,
     ) -> Result<(), UnfoldError> {
@@ -66,7 +66,12 @@ impl Runner<'_> {
     }
 
     /// Ends the run at an access whose address, of this value, no location has.
-    pub(crate) fn end_nowhere(&mut self, state: State, value: &Expression, reads: &Reads) -> Result<(), UnfoldError> {
+    pub(crate) fn end_nowhere(
+        &mut self,
+        state: Box<State>,
+        value: &Expression,
+        reads: &Reads,
+    ) -> Result<(), UnfoldError> {
         let what = match fold::substitute(value, &state.known) {
             Expression::Constant(Value(value)) => self.nowhere(state.at, value),
             _ => format!("{} at an address outside every declared location", self.spelling(state.at)),
@@ -74,7 +79,7 @@ impl Runner<'_> {
         self.end_outside(state, what, reads)
     }
 
-    fn end_outside(&mut self, state: State, what: String, reads: &Reads) -> Result<(), UnfoldError> {
+    fn end_outside(&mut self, state: Box<State>, what: String, reads: &Reads) -> Result<(), UnfoldError> {
         let span: Span = self.span_at(state.at);
         let rests_on = state.control.all().union(reads).copied().collect();
         self.finish(state, TraceEnd::Wild { span, what, rests_on })

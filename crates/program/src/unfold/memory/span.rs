@@ -2,6 +2,7 @@
 //! `lower::cut`); one that is several of them is one event per location, whose values together are the value (little
 //! endian). The events of one access, and those of a vector's elements, are in no order (PTX ISA 8.2.4, 8.2.5).
 
+use crate::few::Few;
 use crate::ids::{AddressId, EventId};
 use crate::program::{AddressOperand, LocationRole, Operand, Space};
 use crate::tag::{Tag, Tags};
@@ -16,13 +17,18 @@ use crate::value::expression::{BinaryOperator, Expression};
 use crate::value::{Type, Value};
 
 /// The ways an address operand may fall: each with its run and the locations, ascending; and the reads behind the address.
-pub(crate) type Ranges = (Vec<(State, Vec<AddressId>)>, Reads);
+pub(crate) type Ranges = (Vec<(Box<State>, Few<AddressId>)>, Reads);
 
 impl Runner<'_> {
     /// The locations of so many bytes from an address on. A register that may hold an address at which they are no whole
     /// number of locations, or one that the thread cannot access, ends the run there, as a wild access; a run that must hold
     /// one is refused.
-    pub(crate) fn range(&mut self, state: State, address: &AddressOperand, bytes: i128) -> Result<Ranges, UnfoldError> {
+    pub(crate) fn range(
+        &mut self,
+        state: Box<State>,
+        address: &AddressOperand,
+        bytes: i128,
+    ) -> Result<Ranges, UnfoldError> {
         let at = state.at;
         let (alternatives, reads) = self.targets_where(state, address, None, |runner, target| {
             runner.locations_from(target, bytes).is_some() && runner.is_eligible(target, at)
@@ -40,7 +46,7 @@ impl Runner<'_> {
         target: AddressId,
         bytes: i128,
         at: usize,
-    ) -> Result<Vec<AddressId>, UnfoldError> {
+    ) -> Result<Few<AddressId>, UnfoldError> {
         self.locations_from(target, bytes).ok_or_else(|| {
             let (span, location) = (self.span_at(at), self.program.addresses[target.index()].name.clone());
             self.overrun(at, target, bytes).unwrap_or(UnfoldError::MixedSize { span, location })
@@ -49,7 +55,7 @@ impl Runner<'_> {
 
     /// The canonical addresses of the locations that are exactly so many bytes from this one on; 0 bytes are one location
     /// of a dialect without sizes, or an mbarrier.
-    pub(crate) fn locations_from(&self, first: AddressId, bytes: i128) -> Option<Vec<AddressId>> {
+    pub(crate) fn locations_from(&self, first: AddressId, bytes: i128) -> Option<Few<AddressId>> {
         let addresses = &self.program.addresses;
         let width = |address: AddressId| {
             let location = &self.program.locations[addresses[address.index()].location.index()];
@@ -62,10 +68,13 @@ impl Runner<'_> {
         // A tensor map is one object: whatever touches it, touches its 128 bytes, and a store puts another tensor's address
         // into it.
         if self.program.locations[addresses[first.index()].location.index()].role == LocationRole::TensorMap {
-            return (bytes <= 128).then(|| vec![first]);
+            return (bytes <= 128).then(|| Few::one(first));
+        }
+        let mut reached = width(first);
+        if reached >= bytes {
+            return (reached == bytes).then(|| Few::one(first));
         }
         let mut found = vec![first];
-        let mut reached = width(first);
         while reached < bytes {
             let last = *found.last()?;
             let (own, next) = (&addresses[last.index()], addresses.get(last.index() + 1)?);
@@ -78,7 +87,7 @@ impl Runner<'_> {
             reached += width(next.canonical);
             found.push(next.canonical);
         }
-        (reached == bytes).then_some(found)
+        (reached == bytes).then(|| found.into())
     }
 
     pub(crate) fn read_events(
@@ -88,10 +97,10 @@ impl Runner<'_> {
         half: Half,
         deps: &Deps,
         group: &mut Option<EventId>,
-    ) -> Result<(Vec<EventId>, Expression), UnfoldError> {
+    ) -> Result<(Few<EventId>, Expression), UnfoldError> {
         if let ([target], None) = (targets, *group) {
             let (event, value) = self.read_event(state, *target, half, deps.clone())?;
-            return Ok((vec![event], value));
+            return Ok((Few::one(event), value));
         }
         let mut events = Vec::new();
         let mut parts = Vec::new();
@@ -104,7 +113,7 @@ impl Runner<'_> {
             parts.push((ty.bits, value));
         }
         self.mark(&events, targets, group);
-        Ok((events, self.convert(half.ty, combined(half.ty, parts))))
+        Ok((events.into(), self.convert(half.ty, combined(half.ty, parts))))
     }
 
     pub(crate) fn write_events(
@@ -115,9 +124,9 @@ impl Runner<'_> {
         half: Half,
         deps: &Deps,
         group: &mut Option<EventId>,
-    ) -> Result<Vec<EventId>, UnfoldError> {
+    ) -> Result<Few<EventId>, UnfoldError> {
         if let ([target], None) = (targets, *group) {
-            return Ok(vec![self.write_event(state, *target, value, half, deps.clone())?]);
+            return Ok(Few::one(self.write_event(state, *target, value, half, deps.clone())?));
         }
         let whole = Type { signed: false, ..half.ty };
         let mut events = Vec::new();
@@ -133,13 +142,13 @@ impl Runner<'_> {
             at += i128::from(self.location_type(*target).bits);
         }
         self.mark(&events, targets, group);
-        Ok(events)
+        Ok(events.into())
     }
 
     /// `st.bulk` and `discard`.
     pub(crate) fn fill(
         &mut self,
-        state: State,
+        state: Box<State>,
         address: &AddressOperand,
         (bytes, tags): (Operand, Tags),
         guard: Reads,

@@ -19,6 +19,7 @@ pub(crate) mod way;
 use fencepost_syntax::limits;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
+use crate::few::Few;
 use crate::ids::{AddressId, EventId, LocationId, TraceId};
 use crate::program::{Address, AddressOperand, Operation, Scope};
 use crate::tag::Tag;
@@ -67,12 +68,12 @@ impl Runner<'_> {
             return SortedSet::new();
         }
         let known = state.known.iter().filter(|(read, _)| is_constant(read)).map(|(read, value)| (*read, *value));
-        let free = State { known: known.collect(), ..State::new(self.program, self.thread) };
+        let free = Box::new(State { known: known.collect(), ..State::new(self.program, self.thread) });
         let value = fold::substitute(&slot.value, &free.known);
         let fits = |runner: &Self, target| runner.locations_from(target, bytes).is_some();
         let (alternatives, _) = self.alternatives(free, &value, fits);
-        let places = alternatives.iter().filter_map(|(_, target)| self.locations_from(*target, bytes)).flatten();
-        places.map(|place| self.program.addresses[place.index()].location).collect()
+        let places = alternatives.iter().filter_map(|(_, target)| self.locations_from(*target, bytes));
+        places.flat_map(|places| places.to_vec()).map(|place| self.program.addresses[place.index()].location).collect()
     }
 
     /// Whether a read returns what nothing writes.
@@ -84,7 +85,7 @@ impl Runner<'_> {
     /// Of runs in which a store through a register is to different places: each leaves out those to the others.
     pub(crate) fn omit_elsewhere(
         &self,
-        alternatives: &mut [(State, Vec<AddressId>)],
+        alternatives: &mut [(Box<State>, Few<AddressId>)],
         elsewhere: &SortedSet<LocationId>,
     ) {
         for (state, targets) in alternatives {
@@ -113,7 +114,7 @@ impl Runner<'_> {
     }
 
     /// What it accesses, where that is known here already.
-    fn places(&self, state: &State, at: usize) -> Option<Vec<AddressId>> {
+    fn places(&self, state: &State, at: usize) -> Option<Few<AddressId>> {
         let (address, bytes) = accessed(&self.thread.code[at].operation)?;
         let first = match address {
             AddressOperand::Static(address) => *address,

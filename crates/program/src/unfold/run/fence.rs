@@ -15,7 +15,7 @@ const MAP_BYTES: i128 = 128;
 impl Runner<'_> {
     pub(crate) fn fence(
         &mut self,
-        state: State,
+        state: Box<State>,
         tags: Tags,
         scope: Option<Scope>,
         cover: &FenceCover,

@@ -20,7 +20,7 @@ impl Runner<'_> {
     /// `griddepcontrol`, and a host's calls: an event, and for a wait the run that waits there for good.
     pub(crate) fn grid_or_host(
         &mut self,
-        state: State,
+        state: Box<State>,
         tags: Tags,
         call: Option<HostCall>,
         guard: Reads,
@@ -49,7 +49,7 @@ impl Runner<'_> {
 
     fn marked(
         &mut self,
-        mut state: State,
+        mut state: Box<State>,
         tags: Tags,
         call: Option<HostCall>,
         guard: Reads,

@@ -28,7 +28,7 @@ enum Answer {
 }
 
 impl Runner<'_> {
-    pub(crate) fn wait(&mut self, state: State, wait: &MbarrierWait, guard: Reads) -> Result<(), UnfoldError> {
+    pub(crate) fn wait(&mut self, state: Box<State>, wait: &MbarrierWait, guard: Reads) -> Result<(), UnfoldError> {
         let (alternatives, address) = self.targets(state, &wait.address)?;
         for (state, target) in alternatives {
             let deps = || Deps { address: address.clone(), data: Reads::new(), guard: guard.clone() };
@@ -40,7 +40,7 @@ impl Runner<'_> {
 
     fn answered(
         &mut self,
-        mut state: State,
+        mut state: Box<State>,
         wait: &MbarrierWait,
         target: AddressId,
         deps: Deps,

@@ -49,7 +49,7 @@ impl<'a> Runner<'a> {
         (starts, met): (&'a Starts, &'a mut Starts),
     ) -> Runner<'a> {
         let thread = &program.threads[id.index()];
-        let stack = vec![State::new(program, thread)];
+        let stack = vec![Box::new(State::new(program, thread))];
         let flow = Flow::new(program, id, options.dependencies);
         let together = Together::new(program, id, options, &flow);
         Runner {
@@ -96,7 +96,8 @@ impl<'a> Runner<'a> {
                     Arrival::Enter => {}
                     Arrival::EndOrEnter(end) => {
                         // Its last iteration is the one it stays in.
-                        let stays = State { kept_failing: None, ..state.clone() };
+                        let mut stays = state.clone();
+                        stays.kept_failing = None;
                         self.finish(stays, end)?;
                     }
                     Arrival::Drop => continue,
@@ -116,7 +117,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Records a trace. A run that left a write out stands only for a spin (see `loops::spin`).
-    pub(crate) fn finish(&mut self, mut state: State, end: TraceEnd) -> Result<(), UnfoldError> {
+    pub(crate) fn finish(&mut self, mut state: Box<State>, end: TraceEnd) -> Result<(), UnfoldError> {
         if state.silent.is_some() && !matches!(end, TraceEnd::Spin { .. }) {
             return Ok(());
         }
@@ -186,7 +187,7 @@ impl<'a> Runner<'a> {
     }
 
     /// The guard first: whatever is under one is skipped or done, as if behind a branch.
-    fn step(&mut self, mut state: State, instruction: &Instruction) -> Result<(), UnfoldError> {
+    fn step(&mut self, mut state: Box<State>, instruction: &Instruction) -> Result<(), UnfoldError> {
         let Some((register, polarity)) = instruction.guard else {
             return self.execute(state, instruction, Reads::new());
         };
@@ -198,7 +199,7 @@ impl<'a> Runner<'a> {
         self.decided(&mut state, &slot.reads);
         let is_converted = state.control.is_converted(state.at, &self.flow.joins);
         let reads = if is_converted { Reads::new() } else { slot.reads };
-        let skip = |runner: &mut Runner<'_>, mut skipped: State| {
+        let skip = |runner: &mut Runner<'_>, mut skipped: Box<State>| {
             // The register is what the guard left it: it depends on the guard either way.
             for defined in def_use::defined(&instruction.operation) {
                 skipped.registers[defined.index()].reads.extend(&reads);
@@ -229,7 +230,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn execute(&mut self, mut state: State, instruction: &Instruction, guard: Reads) -> Result<(), UnfoldError> {
+    fn execute(&mut self, mut state: Box<State>, instruction: &Instruction, guard: Reads) -> Result<(), UnfoldError> {
         let here = state.at;
         self.note_registers(&mut state, instruction)?;
         match &instruction.operation {
@@ -278,7 +279,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn branch(&mut self, mut state: State, condition: &Expression, target: usize) {
+    fn branch(&mut self, mut state: Box<State>, condition: &Expression, target: usize) {
         match state.decide(condition) {
             Decision::Always => {
                 state.folded += 1;
@@ -305,7 +306,7 @@ impl<'a> Runner<'a> {
     }
 
     /// The run past the barrier, and the run that waits there for good. An arrive never waits.
-    fn barrier(&mut self, mut state: State, barrier: &Barrier, guard: Reads) -> Result<(), UnfoldError> {
+    fn barrier(&mut self, mut state: Box<State>, barrier: &Barrier, guard: Reads) -> Result<(), UnfoldError> {
         let mut data = Reads::new();
         let mut read = |operand: Option<Operand>| {
             operand.map(|operand| {

@@ -28,7 +28,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) alone: Alone,
     pub(crate) unfolding: &'a mut Unfolding,
     pub(crate) flow: Flow,
-    pub(crate) stack: Vec<State>,
+    pub(crate) stack: Vec<Box<State>>,
     pub(crate) makers: Makers,
     /// Locations whose address is a value of the program.
     pub(crate) named: &'a SortedSet<LocationId>,

@@ -20,6 +20,7 @@ pub(crate) struct Slot {
     pub(crate) reads: Reads,
 }
 
+/// Handed on in a box: it is large, and goes through several hands at each instruction.
 #[derive(Clone)]
 pub(crate) struct State {
     pub(crate) at: usize,

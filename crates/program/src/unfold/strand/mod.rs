@@ -60,7 +60,7 @@ pub(crate) struct How {
 impl Runner<'_> {
     pub(crate) fn asynchronous(
         &mut self,
-        mut state: State,
+        mut state: Box<State>,
         operation: &Async,
         guard: Reads,
     ) -> Result<(), UnfoldError> {
@@ -114,7 +114,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn start(&mut self, state: State, family: Family, start: &Start, guard: &Reads) -> Result<(), UnfoldError> {
+    fn start(&mut self, state: Box<State>, family: Family, start: &Start, guard: &Reads) -> Result<(), UnfoldError> {
         for (state, located) in self.locate(state, (family, start))? {
             for (state, mut located) in self.choose(state, &start.effect, located) {
                 let mut runs = Vec::new();
@@ -138,7 +138,7 @@ impl Runner<'_> {
     }
 
     /// The choice an operation makes on its own: see [`Located::chosen`].
-    fn choose(&self, mut state: State, effect: &Effect, mut located: Located) -> Vec<(State, Located)> {
+    fn choose(&self, mut state: Box<State>, effect: &Effect, mut located: Located) -> Vec<(Box<State>, Located)> {
         let condition = match effect {
             Effect::Answer { .. } => {
                 state.forks += 1;
@@ -167,7 +167,7 @@ impl Runner<'_> {
 
     fn run_strand(
         &mut self,
-        mut state: State,
+        mut state: Box<State>,
         family: Family,
         start: &Start,
         mut located: Located,
@@ -244,7 +244,7 @@ impl Runner<'_> {
     /// The accesses, the signal of the end, and the books.
     fn finish_strand(
         &mut self,
-        mut state: State,
+        mut state: Box<State>,
         start: &Start,
         located: &Located,
         mut opened: Opened,
@@ -387,7 +387,7 @@ impl Runner<'_> {
     /// after nothing else.
     fn arrive_later(
         &mut self,
-        state: State,
+        state: Box<State>,
         family: Family,
         arrive: &Arrive,
         guard: &Reads,

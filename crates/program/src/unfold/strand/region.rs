@@ -49,9 +49,9 @@ impl Runner<'_> {
     /// Every way the address operands of the regions may fall.
     pub(crate) fn locate(
         &mut self,
-        state: State,
+        state: Box<State>,
         (family, start): (Family, &Start),
-    ) -> Result<Vec<(State, Located)>, UnfoldError> {
+    ) -> Result<Vec<(Box<State>, Located)>, UnfoldError> {
         let located = Located { regions: vec![Vec::new(); start.regions.len()], ..Located::default() };
         let mut runs = vec![(state, located)];
         for (index, region) in start.regions.iter().enumerate() {
@@ -103,7 +103,7 @@ impl Runner<'_> {
 
     fn aim(
         &mut self,
-        state: State,
+        state: Box<State>,
         address: &AddressOperand,
         region: &Region,
     ) -> Result<(Vec<Aimed>, Reads), UnfoldError> {
@@ -151,9 +151,9 @@ impl Runner<'_> {
     /// The ways an mbarrier operand may fall.
     pub(crate) fn mbarrier_targets(
         &mut self,
-        state: State,
+        state: Box<State>,
         address: &AddressOperand,
-    ) -> Result<(Vec<(State, AddressId)>, Reads), UnfoldError> {
+    ) -> Result<(Vec<(Box<State>, AddressId)>, Reads), UnfoldError> {
         self.targets_where(state, address, Some(Space::Shared), |runner, target| {
             runner.program.locations[runner.location_of(target).index()].role == LocationRole::Mbarrier
         })

@@ -30,15 +30,15 @@ impl Runner<'_> {
     /// one of several that the map might hold.
     pub(crate) fn tensor(
         &mut self,
-        state: State,
+        state: Box<State>,
         located: &Located,
         value: &Expression,
         wanted: Wanted<'_>,
-    ) -> Result<Vec<(State, Vec<AddressId>, i128)>, UnfoldError> {
+    ) -> Result<Vec<(Box<State>, Vec<AddressId>, i128)>, UnfoldError> {
         let span = self.span_at(state.at);
         let (alternatives, wild) = self.addresses(state, value);
         let is_known = alternatives.len() == 1 && wild.is_none();
-        let mut strays: Vec<State> = wild.into_iter().collect();
+        let mut strays: Vec<Box<State>> = wild.into_iter().collect();
         let mut found = Vec::new();
         for (state, base) in alternatives {
             match self.meant(&state, base, located, wanted) {
@@ -151,7 +151,7 @@ impl Runner<'_> {
     }
 
     /// The tensors a value may be the address of, and the run in which it is none of them.
-    fn addresses(&self, state: State, value: &Expression) -> (Vec<(State, AddressId)>, Option<State>) {
+    fn addresses(&self, state: Box<State>, value: &Expression) -> (Vec<(Box<State>, AddressId)>, Option<Box<State>>) {
         let value = fold::substitute(value, &state.known);
         let mut alternatives = Vec::new();
         let mut rest = Some(state);

@@ -34,7 +34,7 @@ pub(crate) enum Origin {
 
 /// A run with the columns its address means.
 pub(crate) struct Aimed {
-    pub(crate) state: State,
+    pub(crate) state: Box<State>,
     pub(crate) target: AddressId,
     pub(crate) origin: Origin,
     /// The lane that the address is of, where it says so; those of a column that is not cut are all the same.
@@ -45,7 +45,7 @@ impl Runner<'_> {
     /// The ways an address in tensor memory may fall, and the reads behind it.
     pub(crate) fn tensor_targets(
         &mut self,
-        state: State,
+        state: Box<State>,
         address: &AddressOperand,
     ) -> Result<(Vec<Aimed>, Reads), UnfoldError> {
         let register = match address {
@@ -193,7 +193,7 @@ impl Runner<'_> {
     }
 
     /// Forks on what was loaded from words that receive the addresses of allocations.
-    fn resolve_slots(&self, state: State, value: &Expression) -> Vec<State> {
+    fn resolve_slots(&self, state: Box<State>, value: &Expression) -> Vec<Box<State>> {
         let mut runs = vec![state];
         for read in reads_of(value) {
             let Some(location) = self.unfolding.events[read.index()].location() else { continue };
@@ -205,7 +205,7 @@ impl Runner<'_> {
         runs
     }
 
-    fn resolve_slot(&self, state: State, read: EventId, allocated: &[AddressId]) -> Vec<State> {
+    fn resolve_slot(&self, state: Box<State>, read: EventId, allocated: &[AddressId]) -> Vec<Box<State>> {
         if state.known.contains_key(&read) || state.stale.contains(&read) {
             return vec![state];
         }
@@ -238,7 +238,7 @@ impl Runner<'_> {
     }
 
     /// An access through an address that is none: the first columns of the CTA stand for whatever it hits.
-    fn stray(&mut self, state: State) -> Result<Option<Aimed>, UnfoldError> {
+    fn stray(&mut self, state: Box<State>) -> Result<Option<Aimed>, UnfoldError> {
         match self.columns_of(self.thread.place).first() {
             Some(target) => Ok(Some(Aimed { state, target: *target, origin: Origin::Stray, lane: 0 })),
             None => Err(UnfoldError::Allocation { span: self.span_at(state.at) }),
@@ -258,7 +258,7 @@ impl Runner<'_> {
     /// Its columns are written so that a use that does not come after is seen; their address goes to shared memory.
     pub(crate) fn allocate(
         &mut self,
-        state: State,
+        state: Box<State>,
         destination: &AddressOperand,
         guard: Reads,
     ) -> Result<(), UnfoldError> {
@@ -295,7 +295,7 @@ impl Runner<'_> {
 
     pub(crate) fn deallocate(
         &mut self,
-        state: State,
+        state: Box<State>,
         address: &AddressOperand,
         count: Operand,
         guard: Reads,
@@ -325,7 +325,7 @@ impl Runner<'_> {
     }
 
     /// `tcgen05.relinquish_alloc_permit`: an event, for those who allocate later.
-    pub(crate) fn relinquish(&mut self, mut state: State, guard: Reads) -> Result<(), UnfoldError> {
+    pub(crate) fn relinquish(&mut self, mut state: Box<State>, guard: Reads) -> Result<(), UnfoldError> {
         let span = self.span_at(state.at);
         state.outstanding.relinquished.get_or_insert(span);
         let tags = Tags::NONE.with(Tag::Relinquish);
