@@ -45,6 +45,9 @@ impl Estimate {
 fn log2(number: usize) -> f64 {
     let number = number.max(1);
     let whole = number.ilog2();
+    if number.is_power_of_two() {
+        return f64::from(whole);
+    }
     let mut rest = number as f64 / 2_f64.powi(whole as i32);
     let mut bits = f64::from(whole);
     let mut bit = 1.0;

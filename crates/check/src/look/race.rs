@@ -239,8 +239,8 @@ impl Flags {
         let is_refused = |event: &Event| event.has(Tag::Refused);
         self.undefine()
             || unfolding.hazards.iter().any(of_one_thread)
-            || may_misuse_tensor_memory(unfolding) && knows_tensor_memory
-            || unfolding.events.iter().any(is_refused) && self.knows(FindingKind::CancelAfterRefusal)
+            || knows_tensor_memory && may_misuse_tensor_memory(unfolding)
+            || self.knows(FindingKind::CancelAfterRefusal) && unfolding.events.iter().any(is_refused)
     }
 
     /// Whether the model finds such things.
