@@ -4,6 +4,7 @@
 //! The limit is on the resident size of the whole process, because that is what a machine runs out of, whichever phase
 //! takes it. Counting in the allocator would be exact, but takes unsafe code and time in every allocation.
 
+use std::cell::RefCell;
 use std::io::Read;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
@@ -51,24 +52,30 @@ pub(crate) fn is_full() -> bool {
 fn resident() -> Option<u64> {
     /// More than that file has, up to the line.
     const ENOUGH: usize = 4096;
-    let mut start = Vec::with_capacity(ENOUGH);
-    let file = std::fs::File::open("/proc/self/status").ok()?;
-    file.take(ENOUGH as u64).read_to_end(&mut start).ok()?;
-    field(std::str::from_utf8(&start).ok()?, "\nVmRSS:")
+    thread_local! {
+        /// One thread measures, again and again.
+        static START: RefCell<[u8; ENOUGH]> = const { RefCell::new([0; ENOUGH]) };
+    }
+    let mut file = std::fs::File::open("/proc/self/status").ok()?;
+    START.with_borrow_mut(|start| {
+        // The kernel writes such a file in one piece.
+        let length = file.read(start).ok()?;
+        field(&start[..length], b"VmRSS:")
+    })
 }
 
 /// What the machine has, or less where a control group says so.
 fn of_machine() -> Option<u64> {
-    let total = field(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
+    let total = field(&std::fs::read("/proc/meminfo").ok()?, b"MemTotal:")?;
     let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
     let group = group.and_then(|text| text.trim().parse::<u64>().ok());
     Some(group.map_or(total, |group| group.min(total)))
 }
 
-/// `VmRSS:     1234 kB`.
-fn field(text: &str, name: &str) -> Option<u64> {
-    let (_, after) = text.split_once(name)?;
-    let kilobytes: u64 = after.split_ascii_whitespace().next()?.parse().ok()?;
+/// `VmRSS:     1234 kB`, on a line of its own.
+fn field(text: &[u8], name: &[u8]) -> Option<u64> {
+    let after = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name))?;
+    let kilobytes: u64 = std::str::from_utf8(after).ok()?.split_ascii_whitespace().next()?.parse().ok()?;
     kilobytes.checked_mul(1024)
 }
 
@@ -78,7 +85,7 @@ mod tests {
 
     #[test]
     fn sizes_are_read_from_the_systems_files() {
-        assert_eq!(field("Name:\tx\nVmRSS:\t    1234 kB\nThreads:\t1\n", "\nVmRSS:"), Some(1234 * 1024));
-        assert_eq!(field("Name:\tx\n", "VmRSS:"), None);
+        assert_eq!(field(b"Name:\tx\nVmRSS:\t    1234 kB\nThreads:\t1\n", b"VmRSS:"), Some(1234 * 1024));
+        assert_eq!(field(b"Name:\tVmRSS: 1\n", b"VmRSS:"), None);
     }
 }
