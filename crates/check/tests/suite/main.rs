@@ -8,6 +8,7 @@
 )]
 
 mod agreement;
+mod corpus;
 mod counting;
 mod crash_beginnings;
 mod crash_compare;

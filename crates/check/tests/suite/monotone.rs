@@ -2,7 +2,6 @@
 //! nothing to report under the weakest readings rests on, when it does not try the strongest. A stronger program: a sample of
 //! what `examples/metamorphic.rs` compares.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fencepost_check::model::readings::Settings;
@@ -13,31 +12,13 @@ use fencepost_report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use fencepost_syntax::Source;
 use fencepost_syntax::litmus::Arch;
 
-use crate::metamorphic;
+use crate::{corpus, metamorphic};
 use metamorphic::{Compared, Random, Readings, Subject, compare, programs};
 
-fn tests() -> Vec<Test> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    let mut folders = vec![root];
-    let mut files: Vec<PathBuf> = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "litmus") {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    let mut tests = Vec::new();
-    for file in files {
-        let text = std::fs::read_to_string(&file).expect("a readable test");
-        tests.extend(load(&Source::new(file.display().to_string(), text)).0);
-    }
-    tests.retain(|test| test.program.arch == Arch::Ptx);
-    tests
+/// The PTX tests of the corpus, without the rows of templates.
+fn tests() -> Vec<&'static Test> {
+    let is_one = |test: &&Test| test.source.name.ends_with(".litmus") && test.program.arch == Arch::Ptx;
+    corpus::tests().iter().filter(is_one).collect()
 }
 
 /// What a check found: what a stronger reading can only take away.
@@ -62,16 +43,16 @@ fn found(report: &Report) -> Vec<String> {
 fn what_the_strongest_readings_find_the_weakest_find_too() {
     let model = Models::shipped("ptx").expect("a model");
     let (weakest, strongest) = (Readings::Weakest.of(&model), Readings::Strongest.of(&model));
-    let is_async = |test: &Test| test.program.features.iter().any(|feature| feature.node == Feature::Async);
+    let is_async = |test: &&Test| test.program.features.iter().any(|feature| feature.node == Feature::Async);
     for test in tests().into_iter().filter(is_async) {
         let report = |readings: &Settings| {
             let (budget, cross_check) = (fencepost_check::Budget::of_time(Duration::from_secs(5)), CrossCheck::Off);
             let options = Options { readings: readings.clone(), budget, cross_check, ..Options::default() };
-            check(&test, &model, &options).report
+            check(test, &model, &options).report
         };
         let strong = found(&report(&strongest));
         if !strong.is_empty() {
-            assert_contains(&test, &report(&weakest), &strong, "the strongest readings");
+            assert_contains(test, &report(&weakest), &strong, "the strongest readings");
         }
     }
 }
@@ -91,7 +72,7 @@ fn what_lies_between_the_ends_of_a_reading_is_between_them() {
     let points: Vec<_> = model.points.iter().filter(|point| point.values.len() > 2).collect();
     assert!(points.iter().any(|point| point.name == "async-fence"));
     let mut apart = 0;
-    for test in tests().iter().filter(|test| test.source.name.contains("/async/fences/")) {
+    for test in tests().into_iter().filter(|test| test.source.name.contains("/async/fences/")) {
         for point in &points {
             let report = |value: &str| {
                 let readings = Settings::default().with(&point.name, value);
@@ -135,7 +116,7 @@ fn a_stronger_program_does_nothing_more() {
         let mut random = Random::new(SEED + number);
         let text = programs::text(&mut random);
         let drawn = load(&Source::new("random", text)).0;
-        let test = if random.chance(2) { drawn.first() } else { random.pick(&corpus) }.expect("a test");
+        let test = if random.chance(2) { drawn.first() } else { random.pick(&corpus).copied() }.expect("a test");
         match compare(&subjects[random.below(2)], test, &mut random).1 {
             Compared::Skipped => {}
             Compared::Same => compared += 1,

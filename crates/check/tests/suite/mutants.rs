@@ -1,46 +1,29 @@
 //! Every axiom earns its place: without it, or without an ingredient of moral strength or causality, at least three tests
 //! of the corpus get another verdict. `fence-sc` is the exception: it is redundant (docs/models/ptx-7.5.md has the proof).
 
-use std::fs;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 
 use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity};
 use fencepost_axiom::model::{self, Model, compile};
-use fencepost_check::{Models, Test, load};
+use fencepost_check::{Models, Test};
 use fencepost_program::program::{Condition, Feature};
 use fencepost_program::unfold::{UnfoldOptions, unfold};
+use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::Source;
 use fencepost_syntax::litmus::{Arch, QuestionKind};
 
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
-}
+use crate::corpus;
 
-fn sources(folder: &Path, found: &mut Vec<Source>) {
-    let mut entries: Vec<_> =
-        fs::read_dir(folder).expect("corpus folder").flatten().map(|entry| entry.path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|it| it == "litmus" || it == "test") {
-            found.push(Source::new(path.to_string_lossy(), fs::read_to_string(&path).expect("readable test")));
-        }
-    }
-}
-
-fn ptx_tests() -> Vec<Test> {
-    let mut found = Vec::new();
-    sources(&corpus(), &mut found);
-    let tests = found.iter().flat_map(|source| load(source).0);
-    tests.filter(|test| test.program.arch == Arch::Ptx).collect()
+/// A test that a model speaks about, with its answer. It is unfolded once, for the model and all its mutants.
+struct Asked {
+    test: &'static Test,
+    unfolding: Unfolding,
+    answer: Option<bool>,
 }
 
 /// Whether the condition (for `forall` and `assert`: its negation) is reachable; None where the search cannot say.
-fn reachable(test: &Test, model: &Model) -> Option<bool> {
-    let unfolding = unfold(&test.program, &UnfoldOptions { bound: 2, ..UnfoldOptions::default() }).ok()?;
+fn reachable(test: &Test, unfolding: &Unfolding, model: &Model) -> Option<bool> {
     let question = test.program.questions.first()?;
     let condition = match question.kind {
         QuestionKind::Forall | QuestionKind::Assert => Condition::Not(Box::new(question.condition.clone())),
@@ -55,7 +38,7 @@ fn reachable(test: &Test, model: &Model) -> Option<bool> {
         found = true;
         ControlFlow::Break(())
     };
-    let exploration = Enumerate.explore(&unfolding, model, &goal, &limits, &mut visit);
+    let exploration = Enumerate.explore(unfolding, model, &goal, &limits, &mut visit);
     match exploration {
         _ if found => Some(true),
         Exploration::Complete => Some(false),
@@ -64,28 +47,27 @@ fn reachable(test: &Test, model: &Model) -> Option<bool> {
 }
 
 /// The tests that get another answer under the mutant.
-fn killed_by<'a>(tests: &'a [(Test, Option<bool>)], mutant: &Model) -> Vec<&'a str> {
-    let other = tests.iter().filter(|(test, answer)| reachable(test, mutant) != *answer);
-    other.map(|(test, _)| test.name()).collect()
+fn killed_by(asked: &[Asked], mutant: &Model) -> Vec<&'static str> {
+    let other = asked.iter().filter(|asked| reachable(asked.test, &asked.unfolding, mutant) != asked.answer);
+    other.map(|asked| asked.test.name()).collect()
 }
 
 /// The tests a model speaks about, with its answers.
-fn answers(name: &str) -> (Model, Vec<(Test, Option<bool>)>) {
+fn answers(name: &str) -> (Model, Vec<Asked>) {
     let loaded = Models::shipped(name).expect("shipped model");
-    let tests = ptx_tests().into_iter();
-    let known = tests.filter(|test| {
-        let features = test.program.features.iter().map(|feature| feature.node);
+    let is_known = |test: &&Test| {
+        let mut features = test.program.features.iter().map(|feature| feature.node);
+        let is_known = features.all(|feature: Feature| loaded.knows(feature));
+        test.program.arch == Arch::Ptx && is_known && test.program.unsupported.is_empty()
+    };
+    let asked = corpus::tests().iter().filter(is_known).filter_map(|test| {
         // What `discard` leaves behind is undefined: a question about it has no answer under any model.
-        let is_defined = unfold(&test.program, &UnfoldOptions { bound: 2, ..UnfoldOptions::default() }).is_ok();
-        let is_known = features.into_iter().all(|feature: Feature| loaded.knows(feature));
-        is_known && is_defined && test.program.unsupported.is_empty()
+        let unfolding = unfold(&test.program, &UnfoldOptions { bound: 2, ..UnfoldOptions::default() }).ok()?;
+        let answer = reachable(test, &unfolding, &loaded.model);
+        Some(Asked { test, unfolding, answer })
     });
-    let answered = known.map(|test| {
-        let answer = reachable(&test, &loaded.model);
-        (test, answer)
-    });
-    let answered = answered.collect();
-    (loaded.model, answered)
+    let asked = asked.collect();
+    (loaded.model, asked)
 }
 
 /// The model with one definition replaced.
@@ -129,7 +111,7 @@ const UNDECIDED: [&str; 24] = [
 fn check_mutants(name: &str) {
     let (model, tests) = answers(name);
     let undecided: Vec<&str> =
-        tests.iter().filter(|(_, answer)| answer.is_none()).map(|(test, _)| test.name()).collect();
+        tests.iter().filter(|asked| asked.answer.is_none()).map(|asked| asked.test.name()).collect();
     assert_eq!(undecided, UNDECIDED, "other tests than these are left undecided by the model itself");
     let mut survivors = Vec::new();
     for axiom in ["coherence", "atomicity", "no-thin-air", "sc-per-location", "causality"] {
