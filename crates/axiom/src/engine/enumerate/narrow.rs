@@ -19,17 +19,22 @@ use fencepost_program::unfolding::TraceEnd;
 use super::budget::Flow;
 use super::values::Consistent;
 use super::{Progress, Search};
-use crate::bits::{Relation, kernel, ones};
+use crate::bits::{Relation, kernel};
 use crate::engine::Ends;
 use crate::evaluate::Chosen;
 use crate::model::{BaseRelation, DemandedRelation, Direction};
 
-/// What is left to choose, at one level of the search.
+/// What is left to choose, at one level of the search. What a round looks at is found by words and not pair by pair: a hundred
+/// exchanges have ten thousand choices and five thousand pairs of writes, and most are decided by the time a round begins.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Level {
-    /// By open read: the writes it may still read from. One that is assigned has one.
-    sources: Vec<Vec<usize>>,
+    /// From each write to the reads that may still read from it and have no source yet.
+    may: Relation,
+    /// By open read: how many sources it has there.
+    left: Vec<usize>,
     co: Relation,
+    /// Both ways of each pair of writes that every execution relates, but for some that are related in `co`.
+    undecided: Relation,
     /// The reads assigned at this level, in order.
     assigned: Vec<usize>,
 }
@@ -37,17 +42,32 @@ pub(super) struct Level {
 impl Level {
     /// Bytes held.
     fn memory(&self) -> u64 {
-        let sources: usize = self.sources.iter().map(Vec::len).sum();
-        ((sources + self.co.bits().len()) * size_of::<u64>()) as u64
+        let words = self.may.bits().len() + self.co.bits().len() + self.undecided.bits().len();
+        ((self.left.len() + words) * size_of::<u64>()) as u64
     }
+
+    /// An open read does not read from this write.
+    fn forget(&mut self, open: usize, (write, read): (usize, usize)) {
+        self.may.remove(write, read);
+        self.left[open] -= 1;
+    }
+}
+
+/// The set bits of a word, the first of which stands for `base`.
+fn bits_of(base: usize, word: u64) -> impl Iterator<Item = usize> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        let bit = (rest != 0).then(|| base + rest.trailing_zeros() as usize);
+        rest &= rest.wrapping_sub(1);
+        bit
+    })
 }
 
 impl Search<'_, '_> {
     /// Searches the open reads; those that are pinned are assigned.
     pub(super) fn narrow_reads(&mut self) -> Flow {
         self.find_spinning();
-        let sources = self.reads.open.iter().map(|(_, sources)| sources.clone()).collect();
-        let mut level = Level { sources, co: self.orders.root.clone(), assigned: Vec::new() };
+        let mut level = self.first_level();
         // Beside the choices: what the evaluation backwards needs.
         let held = level.memory() + 2 * self.evaluator.memory();
         self.budget.enter(held)?;
@@ -60,6 +80,26 @@ impl Search<'_, '_> {
         self.values.undo(mark);
         self.budget.leave(held);
         flow
+    }
+
+    fn first_level(&self) -> Level {
+        let mut may = Relation::empty(self.candidate.shape);
+        for (read, sources) in &self.reads.open {
+            sources.iter().for_each(|&write| may.insert(write, *read));
+        }
+        let mut undecided = Relation::empty(self.candidate.shape);
+        for &(a, b) in &self.orders.ordered_pairs {
+            undecided.insert(a, b);
+            undecided.insert(b, a);
+        }
+        let left = self.reads.open.iter().map(|(_, sources)| sources.len()).collect();
+        Level { may, left, co: self.orders.root.clone(), undecided, assigned: Vec::new() }
+    }
+
+    /// What an open read may still read from, ascending.
+    fn sources(&self, level: &Level, open: usize) -> Vec<usize> {
+        let (read, sources) = &self.reads.open[open];
+        sources.iter().copied().filter(|&write| level.may.contains(write, *read)).collect()
     }
 
     /// The reads that a stuck thread repeats, of those that are open or pinned.
@@ -91,10 +131,14 @@ impl Search<'_, '_> {
             let source = self.reads.source[read];
             if source == usize::MAX {
                 let Some(open) = self.reads.open.iter().position(|(open, _)| *open == read) else { continue };
-                let before = level.sources[open].len();
-                level.sources[open].retain(|&write| !level.co.has_successor(write));
-                found |= level.sources[open].len() < before;
-                if level.sources[open].is_empty() {
+                let before = level.left[open];
+                for write in self.sources(level, open) {
+                    if level.co.has_successor(write) {
+                        level.forget(open, (write, read));
+                    }
+                }
+                found |= level.left[open] < before;
+                if level.left[open] == 0 {
                     return None;
                 }
                 continue;
@@ -125,13 +169,14 @@ impl Search<'_, '_> {
         let read = self.reads.open[open].0;
         let held = level.memory();
         self.budget.enter(held)?;
-        for &write in &level.sources[open] {
+        let sources = self.sources(level, open);
+        for &write in &sources {
             if self.shares_source(write, read) {
                 continue;
             }
             let mut next = level.clone();
             next.assigned.clear();
-            next.sources[open] = vec![write];
+            sources.iter().filter(|other| **other != write).for_each(|&other| next.forget(open, (other, read)));
             let mark = self.values.mark();
             let flow = match self.narrow(&mut next) {
                 Consistent::Yes => self.narrow_next(&next),
@@ -151,13 +196,15 @@ impl Search<'_, '_> {
     /// against half a minute and more). Reads that only look come after those that decide something: whatever they see, the
     /// rest stays possible. The order of choices is no part of what is found.
     fn next_read(&self, level: &Level) -> Option<usize> {
-        let open = (0..level.sources.len()).filter(|&open| self.reads.source[self.reads.open[open].0] == usize::MAX);
+        let open = (0..level.left.len()).filter(|&open| self.reads.source[self.reads.open[open].0] == usize::MAX);
+        let is_unknown = |event: &usize| self.orders.written(*event).is_some() && self.values.of(*event).is_none();
+        let unknown: Vec<usize> = (0..self.candidate.shape.events()).filter(is_unknown).collect();
         open.min_by_key(|&open| {
-            let sources = &level.sources[open];
-            let unknown = sources.iter().filter(|write| self.values.of(**write).is_none()).count();
             let read = self.reads.open[open].0;
+            let sources = level.left[open];
+            let unknown = unknown.iter().filter(|write| level.may.contains(**write, read)).count();
             let decides = self.reads.partner[read] != usize::MAX || self.values.decides(read);
-            (!decides, sources.len() + unknown, !self.is_awaited(read), sources.len())
+            (!decides, sources + unknown, !self.is_awaited(read), sources)
         })
     }
 
@@ -232,22 +279,27 @@ impl Search<'_, '_> {
     fn assign_single(&mut self, level: &mut Level) -> Consistent {
         loop {
             let mut changed = false;
-            for open in 0..level.sources.len() {
+            for open in 0..level.left.len() {
                 let read = self.reads.open[open].0;
                 if self.reads.source[read] != usize::MAX {
                     continue;
                 }
-                level.sources[open].retain(|&write| self.value_passes(write, read));
-                match level.sources[open].as_slice() {
-                    [] => return Consistent::No,
-                    &[write] => {
-                        level.assigned.push(read);
-                        changed = true;
-                        if self.assign(write, read) == Consistent::No {
-                            return Consistent::No;
+                if self.values.decides(read) {
+                    for write in self.sources(level, open) {
+                        if !self.value_passes(write, read) {
+                            level.forget(open, (write, read));
                         }
                     }
-                    _ => {}
+                }
+                if level.left[open] > 1 {
+                    continue;
+                }
+                let Some(&write) = self.sources(level, open).first() else { return Consistent::No };
+                level.forget(open, (write, read));
+                level.assigned.push(read);
+                changed = true;
+                if self.assign(write, read) == Consistent::No {
+                    return Consistent::No;
                 }
             }
             if !changed {
@@ -258,13 +310,19 @@ impl Search<'_, '_> {
 
     /// Drops sources that a check rules out; whether there are any.
     fn drop(&self, level: &mut Level, bad: &[u64]) -> bool {
+        let words = self.candidate.shape.words();
         let mut dropped = false;
-        for (open, sources) in level.sources.iter_mut().enumerate() {
-            let read = self.reads.open[open].0;
-            if self.reads.source[read] == usize::MAX {
-                let before = sources.len();
-                sources.retain(|&write| !kernel::contains(self.candidate.shape, bad, write, read));
-                dropped |= sources.len() < before;
+        for (at, (may, bad)) in level.may.bits_mut().iter_mut().zip(bad).enumerate() {
+            let gone = *may & bad;
+            if gone == 0 {
+                continue;
+            }
+            *may &= !gone;
+            dropped = true;
+            for read in bits_of(at % words * 64, gone) {
+                if let Ok(open) = self.reads.open.binary_search_by_key(&read, |(read, _)| *read) {
+                    level.left[open] -= 1;
+                }
             }
         }
         dropped
@@ -279,12 +337,10 @@ impl Search<'_, '_> {
             if !is_forward || !self.evaluator.plan().is_monotone(demand.wanted) {
                 continue;
             }
-            let bits = self.evaluator.relation(demand.wanted);
-            for from in 0..self.candidate.shape.events() {
-                for to in ones(&bits[from * words..(from + 1) * words]) {
-                    if level.co.contains(from, to) {
-                        continue;
-                    }
+            let wanted = self.evaluator.relation(demand.wanted);
+            for (at, (wanted, co)) in wanted.iter().zip(level.co.bits()).enumerate() {
+                let from = at / words;
+                for to in bits_of(at % words * 64, wanted & !co) {
                     if !self.orders.same_location(from, to) || level.co.contains(to, from) {
                         return None;
                     }
@@ -297,18 +353,19 @@ impl Search<'_, '_> {
 
     /// Pairs of writes that every execution orders, with one order ruled out; whether there are any, None if both are.
     fn order_forced(&self, level: &mut Level, bad: &[u64]) -> Option<bool> {
+        let words = self.candidate.shape.words();
         let mut edges = Vec::new();
-        for index in 0..self.orders.ordered_pairs.len() {
-            let (a, b) = self.orders.ordered_pairs[index];
-            if level.co.contains(a, b) || level.co.contains(b, a) {
-                continue;
-            }
-            let ruled_out = |from, to| kernel::contains(self.candidate.shape, bad, from, to);
-            match (ruled_out(a, b), ruled_out(b, a)) {
-                (true, true) => return None,
-                (true, false) => edges.push((b, a)),
-                (false, true) => edges.push((a, b)),
-                (false, false) => {}
+        for (at, bad_here) in bad.iter().enumerate() {
+            let from = at / words;
+            for to in bits_of(at % words * 64, bad_here & level.undecided.bits()[at]) {
+                if level.co.contains(from, to) || level.co.contains(to, from) {
+                    level.undecided.remove(from, to);
+                    level.undecided.remove(to, from);
+                } else if kernel::contains(self.candidate.shape, bad, to, from) {
+                    return None;
+                } else {
+                    edges.push((to, from));
+                }
             }
         }
         level.co.add_all_closed(&edges).then_some(!edges.is_empty())
