@@ -376,7 +376,7 @@ fn witness(
         let name = named(test, term);
         let value = state.0.iter().find(|(it, _)| **it == *name).map(|(_, value)| value)?;
         let Number::Known(value) = value else { return None };
-        Some(Condition::Compare { op: Comparison::Equal, left: term.clone(), right: Term::Constant(Value(*value)) })
+        Some(Condition::Compare { op: Comparison::Equal, left: *term, right: Term::Constant(Value(*value)) })
     };
     let condition = Condition::And(terms.iter().map(equal).collect::<Option<_>>()?);
     let asked = match comparing.observed {

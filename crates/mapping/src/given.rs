@@ -231,8 +231,8 @@ fn compare(
     options: &Options,
 ) -> Result<Answer, String> {
     let observables = observables(source, target, compiled);
-    let sources: Vec<Term> = observables.iter().map(|(here, ..)| here.clone()).collect();
-    let targets: Vec<Term> = observables.iter().map(|(_, there, ..)| there.clone()).collect();
+    let sources: Vec<Term> = observables.iter().map(|(here, ..)| *here).collect();
+    let targets: Vec<Term> = observables.iter().map(|(_, there, ..)| *there).collect();
     let Some(own) = outcomes(source, &task.source_model, &sources, options)? else { return Ok(Answer::Racy) };
     let shown = outcomes(target, &task.target_model, &targets, options)?.unwrap_or_default();
     // Registers of the target have their own signs.
@@ -300,7 +300,7 @@ fn cause(why: &Why, test: &Test) -> String {
 fn explained(test: &Test, model: &LoadedModel, terms: &[Term], state: &[Number], options: &Options) -> String {
     let equal = |(term, value): (&Term, &Number)| match value {
         Number::Known(value) => {
-            Some(Condition::Compare { op: Comparison::Equal, left: term.clone(), right: Term::Constant(Value(*value)) })
+            Some(Condition::Compare { op: Comparison::Equal, left: *term, right: Term::Constant(Value(*value)) })
         }
         Number::Unknown(_) => None,
     };

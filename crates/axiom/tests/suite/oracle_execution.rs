@@ -178,7 +178,7 @@ fn a_condition_holds_in_one_final_state() {
         check_execution(&build.unfolding, execution, &goal, &coherence, FenceOrder::Ordered)
     };
     let x = Term::Memory(LocationId(0));
-    let (one, two) = (equals(x.clone(), 1), equals(x, 2));
+    let (one, two) = (equals(x, 1), equals(x, 2));
     let register = equals(Term::Register(ThreadId(1), RegisterId(0)), 2);
     assert_eq!(check(&execution, None, &two, Coherence::Total), Ok(()));
     assert_eq!(check(&execution, None, &one, Coherence::Total), Err(Mismatch::Condition));

@@ -108,9 +108,12 @@ pub(crate) struct ThreadBuilder {
     pub(crate) excused: SortedSet<RegisterId>,
 }
 
+/// A builder is some hundred bytes long, and is handed on.
+pub(crate) type BoxedBuilder = Box<ThreadBuilder>;
+
 /// One builder per thread. A PTX thread without any placement runs in CTA 0 of GPU 0, as Dartagnan's missing parts are 0;
 /// a CTA without a cluster is a cluster of its own.
-pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<Box<ThreadBuilder>> {
+pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<BoxedBuilder> {
     let is_placed = litmus.arch == Arch::Ptx && litmus.threads.iter().any(|thread| thread.placement.cta.is_some());
     let build = |thread: &fencepost_syntax::litmus::Thread| {
         if thread.arch != litmus.arch {
@@ -130,7 +133,7 @@ pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<Box<Thre
         (builder.arch, builder.parameters) = (thread.arch, parameters);
         builder
     };
-    let mut builders: Vec<Box<ThreadBuilder>> = litmus.threads.iter().map(build).collect();
+    let mut builders: Vec<BoxedBuilder> = litmus.threads.iter().map(build).collect();
     let places: Vec<Place> = builders.iter().map(|builder| builder.place).collect();
     for (index, (builder, position)) in builders.iter_mut().zip(special_registers::positions(&places)).enumerate() {
         builder.id = ThreadId::new(index);

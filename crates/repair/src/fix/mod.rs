@@ -58,7 +58,7 @@ pub struct Fixed {
 
 enum Outcome {
     AlreadyRight,
-    Repaired(Repair, Option<String>),
+    Repaired(Box<Found>),
     /// Not even all changes together make it right.
     NoRepair,
     /// What kept the search from an answer.
@@ -86,7 +86,7 @@ pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
     };
     let (answer, repair, text, why) = match outcome {
         Outcome::AlreadyRight => (FixAnswer::Right, None, None, None),
-        Outcome::Repaired(repair, text) => (FixAnswer::Repaired, Some(repair), text, None),
+        Outcome::Repaired(found) => (FixAnswer::Repaired, Some(found.repair), found.text, None),
         Outcome::NoRepair => (FixAnswer::NoRepair, None, None, None),
         Outcome::Open(why) => (FixAnswer::Undecided, None, None, Some(WhyUnknown::new(&why, &test.source))),
     };
@@ -146,9 +146,9 @@ fn run(space: &Space, paths: &[Path], oracle: &Oracle<'_>) -> Outcome {
         best = found.or(best);
     }
     match (best, open) {
-        (Some(Found { mut repair, text }), open) => {
-            repair.cheapest = open.is_none();
-            Outcome::Repaired(repair, text)
+        (Some(mut found), open) => {
+            found.repair.cheapest = open.is_none();
+            Outcome::Repaired(Box::new(found))
         }
         (None, Some(why)) => Outcome::Open(why),
         (None, None) => Outcome::NoRepair,

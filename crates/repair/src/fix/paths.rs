@@ -54,6 +54,9 @@ pub(super) fn paths(test: &Test, costs: &Costs, is_kept: &dyn Fn(Span) -> bool) 
     found
 }
 
+/// A gap outside of loops: how many barriers stand before it, which gap of its thread it is, and where.
+type Outside = (usize, usize, Anchor);
+
 struct Maker<'m> {
     test: &'m Test,
     costs: &'m Costs,
@@ -95,7 +98,7 @@ impl Maker<'_> {
         let body = &self.test.litmus.threads[thread.index()].body;
         for stop in course(&self.test.litmus, thread, place, FAR).unwrap_or_default() {
             let passed = || stop.passed.iter().filter_map(|at| instruction(body.get(*at)?));
-            if passed().any(|other| share_a_register(own, other)) || !passed().any(|other| touches(other)) {
+            if passed().any(|other| share_a_register(own, other)) || !passed().any(touches) {
                 continue;
             }
             let what = if is_access { Moved::Access } else { Moved::Synchronisation };
@@ -202,8 +205,8 @@ impl Maker<'_> {
 
     /// The same text once in each of these threads, outside of loops, with as many barriers before it in each.
     fn meeting(&self, members: &[ThreadId], text: &str, row: &str, found: &mut Vec<Path>) {
-        let places: Vec<Vec<(usize, usize, Anchor)>> = members.iter().map(|thread| self.outside(*thread)).collect();
-        let mut tuples: Vec<(usize, Vec<(usize, usize, Anchor)>)> = vec![(0, Vec::new())];
+        let places: Vec<Vec<Outside>> = members.iter().map(|thread| self.outside(*thread)).collect();
+        let mut tuples: Vec<(usize, Vec<Outside>)> = vec![(0, Vec::new())];
         for own in &places {
             let grown = tuples.iter().flat_map(|(spread, tuple)| {
                 own.iter().filter_map(move |place| {
@@ -226,8 +229,8 @@ impl Maker<'_> {
         }
     }
 
-    /// The gaps of a thread outside of loops and branches: how many barriers stand before each, and which gap it is.
-    fn outside(&self, thread: ThreadId) -> Vec<(usize, usize, Anchor)> {
+    /// The gaps of a thread outside of loops and branches.
+    fn outside(&self, thread: ThreadId) -> Vec<Outside> {
         let body = &self.test.litmus.threads[thread.index()].body;
         let is_wall = |at: &usize| match &body[*at] {
             Statement::Instruction { instruction, .. } => {

@@ -147,7 +147,7 @@ pub(crate) fn impossible(context: &Context<'_>, condition: &Condition) -> Option
 fn atoms(condition: &Condition, found: &mut Vec<(Term, Value)>) -> Option<()> {
     match condition {
         Condition::Compare { op: Comparison::Equal, left, right: Term::Constant(value) } => {
-            found.push((left.clone(), *value));
+            found.push((*left, *value));
             Some(())
         }
         Condition::And(parts) => parts.iter().try_for_each(|part| atoms(part, found)),

@@ -176,7 +176,7 @@ impl Translator<'_> {
     fn terms(&self, term: &Term) -> Vec<Term> {
         match term {
             Term::Memory(location) => self.parts[location.index()].iter().map(|part| Term::Memory(*part)).collect(),
-            other => vec![other.clone()],
+            other => vec![*other],
         }
     }
 
@@ -191,7 +191,7 @@ impl Translator<'_> {
             Condition::Or(parts) => Condition::Or(all(parts)?),
             Condition::Compare { op, left, right } => {
                 match (self.terms(left).as_slice(), self.terms(right).as_slice(), left, right) {
-                    ([left], [right], ..) => Condition::Compare { op: *op, left: left.clone(), right: right.clone() },
+                    ([left], [right], ..) => Condition::Compare { op: *op, left: *left, right: *right },
                     (_, [Term::Constant(value)], Term::Memory(location), _) => self.parted(*op, *location, *value)?,
                     ([Term::Constant(value)], _, _, Term::Memory(location)) => {
                         self.parted(op.mirrored(), *location, *value)?
@@ -246,11 +246,8 @@ impl Parts<'_> {
     /// `Equal`, or an order of the bits as they lie: the highest part that differs decides.
     fn compare(&self, op: Comparison, value: Value) -> Condition {
         let parts = self.of(value);
-        let one = |op, (term, value): &(Term, Value)| Condition::Compare {
-            op,
-            left: term.clone(),
-            right: Term::Constant(*value),
-        };
+        let one =
+            |op, (term, value): &(Term, Value)| Condition::Compare { op, left: *term, right: Term::Constant(*value) };
         if op == Comparison::Equal {
             return Condition::And(parts.iter().map(|part| one(op, part)).collect());
         }

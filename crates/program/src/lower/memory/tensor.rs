@@ -2,14 +2,14 @@
 //! from one of them is the address of an allocation, or what was there before; the unfolding tells the two apart.
 
 use crate::ids::LocationId;
-use crate::lower::builder::ThreadBuilder;
+use crate::lower::builder::{BoxedBuilder, ThreadBuilder};
 use crate::lower::cut::reach::{At, Reach, Reaches};
 use crate::lower::names::Names;
 use crate::program::asynchronous::Action;
 use crate::program::{AddressOperand, Operation};
 
 pub(crate) fn settle(names: &Names, threads: &mut [Box<ThreadBuilder>]) {
-    let allocates = |thread: &Box<ThreadBuilder>| thread.code.iter().any(|code| destination(&code.operation).is_some());
+    let allocates = |thread: &BoxedBuilder| thread.code.iter().any(|code| destination(&code.operation).is_some());
     if !threads.iter().any(allocates) {
         return;
     }

@@ -9,7 +9,7 @@ use crate::unfold::UnfoldError;
 use crate::unfold::run::dependency::{Deps, Reads};
 use crate::unfold::run::fold;
 use crate::unfold::run::runner::Runner;
-use crate::unfold::run::state::{Decision, Slot, State};
+use crate::unfold::run::state::{Boxed, Decision, Forks, Slot, State};
 use crate::unfolding::EventKind;
 use crate::value::expression::{BinaryOperator, Expression};
 use crate::value::{Type, Value};
@@ -82,7 +82,7 @@ impl Runner<'_> {
         &mut self,
         state: Box<State>,
         address: &AddressOperand,
-    ) -> Result<(Vec<(Box<State>, AddressId)>, Reads), UnfoldError> {
+    ) -> Result<(Forks, Reads), UnfoldError> {
         self.targets_where(state, address, None, |_, _| true)
     }
 
@@ -94,7 +94,7 @@ impl Runner<'_> {
         address: &AddressOperand,
         space: Option<Space>,
         fits: impl Fn(&Self, AddressId) -> bool,
-    ) -> Result<(Vec<(Box<State>, AddressId)>, Reads), UnfoldError> {
+    ) -> Result<(Forks, Reads), UnfoldError> {
         let register = match address {
             AddressOperand::Static(address) => {
                 return Ok((vec![(state, self.start_of(*address))], Reads::new()));
@@ -126,7 +126,7 @@ impl Runner<'_> {
         state: Box<State>,
         value: &Expression,
         fits: impl Fn(&Self, AddressId) -> bool,
-    ) -> (Vec<(Box<State>, AddressId)>, Option<Box<State>>) {
+    ) -> (Forks, Option<Boxed>) {
         let mut alternatives = Vec::new();
         let mut wild = Some(state);
         // A pointer chosen between names (`selp`) cannot be anything else, also where the constraints do not show it.

@@ -11,7 +11,7 @@ use crate::unfold::loops::joint::{Together, Walk};
 use crate::unfold::omission::way::Noted;
 use crate::unfold::run::kernel_ends::Staying;
 use crate::unfold::run::mbarrier_makers::{Makers, MbarrierStore};
-use crate::unfold::run::state::State;
+use crate::unfold::run::state::Boxed;
 use crate::unfold::strand::allocation::Life;
 use crate::unfold::strand::tile_start::Starts;
 use crate::unfold::{Failing, UnfoldOptions};
@@ -28,7 +28,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) alone: Alone,
     pub(crate) unfolding: &'a mut Unfolding,
     pub(crate) flow: Flow,
-    pub(crate) stack: Vec<Box<State>>,
+    pub(crate) stack: Vec<Boxed>,
     pub(crate) makers: Makers,
     /// Locations whose address is a value of the program.
     pub(crate) named: &'a SortedSet<LocationId>,

@@ -2,7 +2,7 @@
 
 use fencepost_syntax::sorted::SortedMap;
 
-use crate::ids::{EventId, LocationId};
+use crate::ids::{AddressId, EventId, LocationId};
 use crate::program::{Initial, Program, Thread};
 use crate::reduce::private_memory::Own;
 use crate::unfold::control::dependency::{Control, Joins};
@@ -19,6 +19,11 @@ pub(crate) struct Slot {
     /// Syntactic dependencies, whatever the value folds to.
     pub(crate) reads: Reads,
 }
+
+/// A state goes from step to step by its box: it is some hundred bytes long.
+pub(crate) type Boxed = Box<State>;
+/// What a run becomes where an address has several values.
+pub(crate) type Forks = Vec<(Boxed, AddressId)>;
 
 /// Handed on in a box: it is large, and goes through several hands at each instruction.
 #[derive(Clone)]

@@ -12,7 +12,7 @@ use crate::unfold::UnfoldError;
 use crate::unfold::run::dependency::Reads;
 use crate::unfold::run::fold;
 use crate::unfold::run::runner::Runner;
-use crate::unfold::run::state::State;
+use crate::unfold::run::state::{Forks, State};
 use crate::unfold::strand::tensor_memory::{Aimed, Origin};
 use crate::unfold::strand::tile_start::{Role, role};
 use crate::unfolding::HazardKind;
@@ -153,7 +153,7 @@ impl Runner<'_> {
         &mut self,
         state: Box<State>,
         address: &AddressOperand,
-    ) -> Result<(Vec<(Box<State>, AddressId)>, Reads), UnfoldError> {
+    ) -> Result<(Forks, Reads), UnfoldError> {
         self.targets_where(state, address, Some(Space::Shared), |runner, target| {
             runner.program.locations[runner.location_of(target).index()].role == LocationRole::Mbarrier
         })

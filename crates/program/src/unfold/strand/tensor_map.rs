@@ -10,7 +10,7 @@ use crate::unfold::UnfoldError;
 use crate::unfold::run::dependency::Reads;
 use crate::unfold::run::fold;
 use crate::unfold::run::runner::Runner;
-use crate::unfold::run::state::{Decision, State};
+use crate::unfold::run::state::{Boxed, Decision, Forks, State};
 use crate::unfold::strand::region::Located;
 use crate::unfolding::TraceEnd;
 use crate::value::expression::{BinaryOperator, Expression};
@@ -34,11 +34,11 @@ impl Runner<'_> {
         located: &Located,
         value: &Expression,
         wanted: Wanted<'_>,
-    ) -> Result<Vec<(Box<State>, Vec<AddressId>, i128)>, UnfoldError> {
+    ) -> Result<Vec<(Boxed, Vec<AddressId>, i128)>, UnfoldError> {
         let span = self.span_at(state.at);
         let (alternatives, wild) = self.addresses(state, value);
         let is_known = alternatives.len() == 1 && wild.is_none();
-        let mut strays: Vec<Box<State>> = wild.into_iter().collect();
+        let mut strays: Vec<Boxed> = wild.into_iter().collect();
         let mut found = Vec::new();
         for (state, base) in alternatives {
             match self.meant(&state, base, located, wanted) {
@@ -151,7 +151,7 @@ impl Runner<'_> {
     }
 
     /// The tensors a value may be the address of, and the run in which it is none of them.
-    fn addresses(&self, state: Box<State>, value: &Expression) -> (Vec<(Box<State>, AddressId)>, Option<Box<State>>) {
+    fn addresses(&self, state: Box<State>, value: &Expression) -> (Forks, Option<Boxed>) {
         let value = fold::substitute(value, &state.known);
         let mut alternatives = Vec::new();
         let mut rest = Some(state);

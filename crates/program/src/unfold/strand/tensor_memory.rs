@@ -19,7 +19,7 @@ use crate::unfold::UnfoldError;
 use crate::unfold::run::dependency::{Deps, Reads};
 use crate::unfold::run::fold;
 use crate::unfold::run::runner::Runner;
-use crate::unfold::run::state::{Decision, State};
+use crate::unfold::run::state::{Boxed, Decision, State};
 use crate::unfolding::{EventKind, HazardKind};
 use crate::value::Type;
 use crate::value::expression::{BinaryOperator, Expression, Leaf};
@@ -193,7 +193,7 @@ impl Runner<'_> {
     }
 
     /// Forks on what was loaded from words that receive the addresses of allocations.
-    fn resolve_slots(&self, state: Box<State>, value: &Expression) -> Vec<Box<State>> {
+    fn resolve_slots(&self, state: Box<State>, value: &Expression) -> Vec<Boxed> {
         let mut runs = vec![state];
         for read in reads_of(value) {
             let Some(location) = self.unfolding.events[read.index()].location() else { continue };
@@ -205,7 +205,7 @@ impl Runner<'_> {
         runs
     }
 
-    fn resolve_slot(&self, state: Box<State>, read: EventId, allocated: &[AddressId]) -> Vec<Box<State>> {
+    fn resolve_slot(&self, state: Box<State>, read: EventId, allocated: &[AddressId]) -> Vec<Boxed> {
         if state.known.contains_key(&read) || state.stale.contains(&read) {
             return vec![state];
         }
