@@ -242,7 +242,7 @@ impl<'t> Candidate<'t> {
             let main = in_order(a) && in_order(b);
             let one_group = matches!((a.group, b.group), (Some(first), Some(second)) if first == second);
             let same_thread = a.thread.is_some() && a.thread == b.thread;
-            main && !one_group && !self.other_element(a, y) && same_thread && positions[&x] < positions[&y]
+            same_thread && main && !one_group && !self.other_element(a, y) && positions[&x] < positions[&y]
         })
     }
 
@@ -287,12 +287,12 @@ impl<'t> Candidate<'t> {
 
     fn relate(&self, holds: impl Fn(EventId, &Event, EventId, &Event) -> bool) -> Pairs {
         let events = self.events.borrow();
-        let event = |id: EventId| (id, &self.unfolding.events[id.index()]);
-        let related = |&x: &EventId| {
-            let (x, a) = event(x);
+        let events: Vec<(EventId, &Event)> =
+            events.iter().map(|id| (*id, &self.unfolding.events[id.index()])).collect();
+        let related = |&(x, a): &(EventId, &'t Event)| {
             let holds = &holds;
-            let leads = events.iter().map(|&y| event(y)).filter(move |&(y, b)| holds(x, a, y, b));
-            leads.map(move |(y, _)| (x.0, y.0))
+            let leads = events.iter().filter(move |&&(y, b)| holds(x, a, y, b));
+            leads.map(move |&(y, _)| (x.0, y.0))
         };
         events.iter().flat_map(related).collect()
     }
