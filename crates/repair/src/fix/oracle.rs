@@ -79,6 +79,8 @@ impl<'o> Oracle<'o> {
                 return Judged::Open(Why::Time);
             }
             match self.stage(&test, stage) {
+                // What is wrong with the questions the search for races sees too, and with more effort.
+                Judged::Right | Judged::Open(_) if stage == Stage::Questions => {}
                 Judged::Right => {}
                 Judged::Open(why) => {
                     open.get_or_insert(why);
