@@ -49,16 +49,19 @@ impl Shape {
 
 /// The set bits of a row, ascending.
 pub fn ones(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    row.iter().enumerate().flat_map(|(index, &word)| {
-        let mut rest = word;
-        std::iter::from_fn(move || {
-            if rest == 0 {
-                return None;
-            }
-            let bit = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            Some(index * 64 + bit)
-        })
+    row.iter().enumerate().flat_map(|(index, &word)| ones_of(index * 64, word))
+}
+
+/// The set bits of a word whose first stands for `base`.
+pub fn ones_of(base: usize, word: u64) -> impl Iterator<Item = usize> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let bit = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
+        Some(base + bit)
     })
 }
 

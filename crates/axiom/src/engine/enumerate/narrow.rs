@@ -19,7 +19,7 @@ use fencepost_program::unfolding::TraceEnd;
 use super::budget::Flow;
 use super::values::Consistent;
 use super::{Progress, Search};
-use crate::bits::{Relation, kernel};
+use crate::bits::{Relation, kernel, ones_of};
 use crate::engine::Ends;
 use crate::evaluate::Chosen;
 use crate::model::{BaseRelation, DemandedRelation, Direction};
@@ -51,16 +51,6 @@ impl Level {
         self.may.remove(write, read);
         self.left[open] -= 1;
     }
-}
-
-/// The set bits of a word, the first of which stands for `base`.
-fn bits_of(base: usize, word: u64) -> impl Iterator<Item = usize> {
-    let mut rest = word;
-    std::iter::from_fn(move || {
-        let bit = (rest != 0).then(|| base + rest.trailing_zeros() as usize);
-        rest &= rest.wrapping_sub(1);
-        bit
-    })
 }
 
 impl Search<'_, '_> {
@@ -319,7 +309,7 @@ impl Search<'_, '_> {
             }
             *may &= !gone;
             dropped = true;
-            for read in bits_of(at % words * 64, gone) {
+            for read in ones_of(at % words * 64, gone) {
                 if let Ok(open) = self.reads.open.binary_search_by_key(&read, |(read, _)| *read) {
                     level.left[open] -= 1;
                 }
@@ -340,7 +330,7 @@ impl Search<'_, '_> {
             let wanted = self.evaluator.relation(demand.wanted);
             for (at, (wanted, co)) in wanted.iter().zip(level.co.bits()).enumerate() {
                 let from = at / words;
-                for to in bits_of(at % words * 64, wanted & !co) {
+                for to in ones_of(at % words * 64, wanted & !co) {
                     if !self.orders.same_location(from, to) || level.co.contains(to, from) {
                         return None;
                     }
@@ -357,7 +347,7 @@ impl Search<'_, '_> {
         let mut edges = Vec::new();
         for (at, bad_here) in bad.iter().enumerate() {
             let from = at / words;
-            for to in bits_of(at % words * 64, bad_here & level.undecided.bits()[at]) {
+            for to in ones_of(at % words * 64, bad_here & level.undecided.bits()[at]) {
                 if level.co.contains(from, to) || level.co.contains(to, from) {
                     level.undecided.remove(from, to);
                     level.undecided.remove(to, from);

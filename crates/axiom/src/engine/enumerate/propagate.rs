@@ -6,7 +6,7 @@ use fencepost_program::program::Term;
 use super::Search;
 use super::orders::{Edge, Pair, State, Step};
 use super::values::Consistent;
-use crate::bits::{Relation, kernel, ones};
+use crate::bits::{Relation, kernel, ones_of};
 use crate::evaluate::{Chosen, Occurrence, Stage};
 use crate::model::{BaseRelation, Coherence, Demand, DemandedRelation, Direction, NodeId};
 
@@ -66,9 +66,11 @@ impl Search<'_, '_> {
             let bits = self.evaluator.relation(demand.wanted);
             let words = self.candidate.shape.words();
             edges.clear();
-            for from in 0..self.candidate.shape.events() {
-                for to in ones(&bits[from * words..(from + 1) * words]) {
-                    let found = self.demand(state, demand, (from, to), &mut edges)?;
+            for (at, word) in bits.iter().enumerate() {
+                // Coherence edges that are there ask for nothing.
+                let there = if demand.relation == DemandedRelation::Co { state.co.bits()[at] } else { 0 };
+                for to in ones_of(at % words * 64, word & !there) {
+                    let found = self.demand(state, demand, (at / words, to), &mut edges)?;
                     step = if found == Step::Nothing { step } else { found };
                 }
             }
@@ -82,7 +84,7 @@ impl Search<'_, '_> {
     /// Coherence edges are left to be added together.
     fn demand(&self, state: &mut State, demand: &Demand, (from, to): Pair, edges: &mut Vec<Pair>) -> Option<Step> {
         match (demand.relation, demand.direction) {
-            (DemandedRelation::Co, Direction::Forward) => self.demand_coherence(state, (from, to), edges),
+            (DemandedRelation::Co, Direction::Forward) => self.demand_coherence((from, to), edges),
             (DemandedRelation::Co, Direction::EitherWay) => self.demand_either(state, from, to),
             (DemandedRelation::SyncFence, Direction::Forward) => self.demand_fence(state, from, to),
             // Every pair in mutual scope is ordered anyway; the check itself judges the others.
@@ -90,12 +92,9 @@ impl Search<'_, '_> {
         }
     }
 
-    fn demand_coherence(&self, state: &State, (from, to): Pair, edges: &mut Vec<Pair>) -> Option<Step> {
+    fn demand_coherence(&self, (from, to): Pair, edges: &mut Vec<Pair>) -> Option<Step> {
         if !self.orders.same_location(from, to) {
             return None;
-        }
-        if state.co.contains(from, to) {
-            return Some(Step::Nothing);
         }
         edges.push((from, to));
         Some(Step::Coherence)
@@ -105,6 +104,9 @@ impl Search<'_, '_> {
     fn demand_either(&self, state: &mut State, from: usize, to: usize) -> Option<Step> {
         if !self.orders.same_location(from, to) {
             return None;
+        }
+        if state.co.contains(to, from) {
+            return Some(Step::Nothing);
         }
         let pair = (from.min(to), from.max(to));
         // A symmetric relation lists each pair twice.
@@ -266,8 +268,8 @@ impl Search<'_, '_> {
             }
             for (from, to) in [(a, b), (b, a)] {
                 // The edge the other way would close a cycle, if the masks let it into the relation.
-                let inside = occurrence.masks.iter().all(|mask| self.evaluator.contains(*mask, to, from));
-                if inside && closed.contains(from, to) {
+                let inside = || occurrence.masks.iter().all(|mask| self.evaluator.contains(*mask, to, from));
+                if closed.contains(from, to) && inside() {
                     step = if coherence { Step::Coherence } else { Step::Fences };
                     if coherence {
                         edges.push((from, to));
