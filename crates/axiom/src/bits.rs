@@ -544,6 +544,12 @@ impl Relation {
         kernel::is_kept_by(self.shape, &self.bits, rename)
     }
 
+    pub fn converse(&self) -> Relation {
+        let mut converse = Relation::empty(self.shape);
+        kernel::inverse(self.shape, &mut converse.bits, &self.bits);
+        converse
+    }
+
     pub fn has_successor(&self, from: usize) -> bool {
         !kernel::is_empty(self.successors(from))
     }

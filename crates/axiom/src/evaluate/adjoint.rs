@@ -10,8 +10,8 @@ use fencepost_syntax::cat::CheckKind;
 
 use super::plan::{Base, Operation, Slot, Step};
 use super::{Chosen, Evaluator, Stage};
-use crate::bits::{Shape, kernel};
-use crate::model::{BaseRelation, CheckId};
+use crate::bits::{Relation, Shape, kernel};
+use crate::model::{BaseRelation, CheckId, NodeId};
 
 /// Buffers of the computation; sized by [`Adjoint::run`].
 #[derive(Debug, Default)]
@@ -33,9 +33,21 @@ pub struct Adjoint {
 impl Adjoint {
     /// From the values the evaluator holds, which must be those of a complete run without a violation.
     pub fn run(&mut self, evaluator: &Evaluator<'_>, chosen: Chosen) {
+        self.run_from(evaluator, chosen, &[]);
+    }
+
+    /// The same where these nodes may not have these pairs either; what is chosen can only add to them.
+    pub fn run_from(&mut self, evaluator: &Evaluator<'_>, chosen: Chosen, barred: &[(NodeId, &Relation)]) {
         self.clear(evaluator);
         for scratch in &mut self.scratch {
             scratch.resize(self.shape.matrix().max(self.shape.words()), 0);
+        }
+        for (node, pairs) in barred {
+            let slot = evaluator.plan.slot(*node);
+            if evaluator.varies[slot.index()] && evaluator.range(slot).len() == pairs.bits().len() {
+                self.scratch[0][..pairs.bits().len()].copy_from_slice(pairs.bits());
+                self.add(evaluator, slot);
+            }
         }
         for stage in (Stage::ReadsFrom as usize..=Stage::Coherence as usize).rev() {
             for step in evaluator.live[stage].iter().rev() {

@@ -18,7 +18,7 @@ use crate::base::{is_in_sync_order, sync_orders};
 use crate::bits::{Relation, kernel};
 use crate::engine::Ends;
 use crate::evaluate::{Adjoint, Chosen, Pruning, Stage};
-use crate::model::{BaseRelation, Coherence, DemandedRelation, Direction, FenceOrder};
+use crate::model::{BaseRelation, Coherence, Demand, DemandedRelation, Direction, FenceOrder, NodeId};
 
 /// With more undecided pairs than this, each is tried both ways before branching.
 pub(super) const PROBE_ABOVE: usize = 4;
@@ -374,7 +374,8 @@ impl Search<'_, '_> {
     fn rule_out(&mut self, state: &mut State) -> Consistent {
         loop {
             let mut adjoint = std::mem::take(&mut self.orders.adjoint);
-            adjoint.run(&self.evaluator, Chosen::ReadsFrom);
+            let (co, fences) = (state.co.converse(), state.fences_closed.converse());
+            adjoint.run_from(&self.evaluator, Chosen::ReadsFrom, &self.against(&co, &fences));
             let edges = self.ways_left(state, &adjoint);
             self.orders.adjoint = adjoint;
             if self.budget.ended().is_break() || edges.is_empty() {
@@ -386,6 +387,18 @@ impl Search<'_, '_> {
                 return Consistent::No;
             }
         }
+    }
+
+    /// What axioms may not demand, given the converses of the orders: an edge against them. More edges never take a demand back.
+    fn against<'r>(&self, co: &'r Relation, fences: &'r Relation) -> Vec<(NodeId, &'r Relation)> {
+        let grows = |demand: &&Demand| {
+            demand.direction == Direction::Forward && self.evaluator.plan().grows_with_orders(demand.wanted)
+        };
+        let converse = |demand: &Demand| match demand.relation {
+            DemandedRelation::Co => (demand.wanted, co),
+            DemandedRelation::SyncFence => (demand.wanted, fences),
+        };
+        self.model.demands.iter().filter(grows).map(converse).collect()
     }
 
     /// The edges that are left where their converse is ruled out.
