@@ -4,10 +4,12 @@
 mod alike;
 mod bounds;
 pub mod brute;
+mod canonical;
 mod cut;
 pub mod decide;
 pub mod determined;
 pub mod enumerate;
+pub mod exchange;
 mod may;
 mod meeting;
 mod raised;

@@ -9,6 +9,7 @@
 
 mod barriers_early;
 mod base_relations;
+mod classes;
 mod cut;
 mod differential;
 mod differential_async;

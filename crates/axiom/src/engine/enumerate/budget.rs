@@ -85,6 +85,12 @@ impl<'a> Budget<'a> {
         self.enter(0)
     }
 
+    /// So many bytes more are held until the candidate is done.
+    pub(super) fn keep(&mut self, bytes: u64) -> Flow {
+        self.fixed += bytes;
+        self.enter(0)
+    }
+
     /// The search goes a level deeper, for which so many bytes are held beside the rest.
     pub(super) fn enter(&mut self, bytes: u64) -> Flow {
         self.levels += bytes;

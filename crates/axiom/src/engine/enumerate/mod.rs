@@ -9,13 +9,15 @@
 //! * The orders ([`orders`], [`propagate`]) are searched by pairs: Fence-SC and coherence edges that the model forces are added first,
 //!   then both ways of a pair are tried. Permutations are never listed, and an order that is already impossible is never
 //!   completed. Before branching, every pair is tried both ways once (failed literals).
-//! * Threads nobody can tell apart are explored in one order only ([`symmetry`]).
+//! * Threads nobody can tell apart are explored in one order only ([`symmetry`]). Where all that are wanted are too many, of
+//!   choices of reads-from that are alike one is explored ([`classes`]).
 //!
 //! Tried and rejected: choosing coherence per location as permutations (no sharing of failures between them), and failed
 //! literals at every node (doubles the time of counting).
 
 mod barriers;
 mod budget;
+mod classes;
 mod guess;
 mod narrow;
 mod orders;
@@ -28,6 +30,8 @@ mod symmetry;
 mod traces;
 mod values;
 
+pub use self::classes::explore_classes;
+
 use std::ops::ControlFlow;
 
 use fencepost_program::expression::Expression;
@@ -35,6 +39,7 @@ use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::{TraceId, launch};
 
 use self::budget::{Budget, End, Flow};
+use self::classes::Classes;
 use self::orders::Orders;
 use self::question::Question;
 use self::reads::Reads;
@@ -98,7 +103,7 @@ impl Engine for Enumerate {
             Multiplicity::All if writes_constants(unfolding) => LISTING,
             Multiplicity::All => SEARCHING,
         };
-        explore(unfolding, model, goal, (Budget::new(limits), foresight), visit)
+        explore(unfolding, model, goal, (Budget::new(limits), foresight, None), visit)
     }
 }
 
@@ -129,7 +134,7 @@ impl Engine for EnumerateNarrowing {
     ) -> Exploration {
         let guess_above = if goal.multiplicity == Multiplicity::First { 0 } else { usize::MAX };
         let foresight = Foresight { narrow_from: 2, guess_above, ..SEARCHING };
-        explore(unfolding, model, goal, (Budget::new(limits), foresight), visit)
+        explore(unfolding, model, goal, (Budget::new(limits), foresight, None), visit)
     }
 }
 
@@ -137,7 +142,7 @@ fn explore(
     unfolding: &Unfolding,
     model: &Model,
     goal: &Goal<'_>,
-    (budget, foresight): (Budget<'_>, Foresight),
+    (budget, foresight, classes): (Budget<'_>, Foresight, Option<Classes<'_>>),
     visit: &mut Visitor<'_>,
 ) -> Exploration {
     if model.coherence == Coherence::Partial
@@ -161,6 +166,7 @@ fn explore(
     let choices = traces::choices(unfolding, &question, goal.ends);
     let mut search = Search::new(unfolding, model, (question, wanted), goal.ends, budget, visit);
     search.foresight = foresight;
+    search.classes = classes;
     let mut meetings = Meetings::new(unfolding);
     match search.choose_traces(&choices, &mut meetings, &mut Vec::new()) {
         ControlFlow::Break(End::Stopped) => Exploration::Stopped,
@@ -187,6 +193,8 @@ struct Search<'a, 'v> {
     /// What kept a part of the search from being decided, if anything did.
     gap: Option<Stop>,
     foresight: Foresight,
+    /// There where executions that are alike are looked at once.
+    classes: Option<Classes<'a>>,
     /// How often the visitor was called.
     reported: u64,
     evaluator: Evaluator<'a>,
@@ -224,6 +232,7 @@ impl<'a, 'v> Search<'a, 'v> {
             visit,
             gap: None,
             foresight: SEARCHING,
+            classes: None,
             reported: 0,
             evaluator,
             wanted,
@@ -293,7 +302,7 @@ impl<'a, 'v> Search<'a, 'v> {
         }
         // Thousands of events take seconds to prepare.
         self.budget.check()?;
-        self.choose_reads()
+        if self.classes.is_some() { self.choose_classes() } else { self.choose_reads() }
     }
 
     /// The model's values, some relations, and three lists of the pairs of writes that may be ordered either way. What the

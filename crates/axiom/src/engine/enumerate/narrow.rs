@@ -149,6 +149,9 @@ impl Search<'_, '_> {
 
     fn narrow_next(&mut self, level: &Level) -> Flow {
         self.budget.tick(1)?;
+        if !self.is_new_class(None)? {
+            return Flow::Continue(());
+        }
         let Some(open) = self.next_read(level) else {
             let root = self.orders.root.clone();
             self.orders.root.assign(&level.co);
@@ -161,7 +164,7 @@ impl Search<'_, '_> {
         self.budget.enter(held)?;
         let sources = self.sources(level, open);
         for &write in &sources {
-            if self.shares_source(write, read) {
+            if self.shares_source(write, read) || !self.is_new_class(Some((write, read)))? {
                 continue;
             }
             let mut next = level.clone();

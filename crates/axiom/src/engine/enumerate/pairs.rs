@@ -154,7 +154,7 @@ impl Search<'_, '_> {
 
     /// Whether exchanging the events of two threads leaves all as it is that the model can see of the traces, and what
     /// [`Search::try_pair`] looks at beside the model.
-    fn exchangeable(&self, a: usize, b: usize) -> bool {
+    pub(super) fn exchangeable(&self, a: usize, b: usize) -> bool {
         let (first, second) = (self.candidate.thread_events(a), self.candidate.thread_events(b));
         let swap = |event: usize| {
             if first.contains(&event) {

@@ -136,7 +136,7 @@ impl Search<'_, '_> {
     }
 
     /// Whether a partial choice can be ruled out.
-    fn prunes(&self) -> bool {
+    pub(super) fn prunes(&self) -> bool {
         let flag = self.wanted.as_ref().is_some_and(|wanted| wanted.shrinks);
         flag || self.evaluator.plan().prunes_reads_from() == Pruning::Some
     }

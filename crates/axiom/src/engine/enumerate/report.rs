@@ -46,6 +46,7 @@ impl Search<'_, '_> {
         // Not by a model that was evaluated in part.
         self.budget.ended()?;
         self.fill(co, fences);
+        self.weigh()?;
         self.reported += 1;
         self.budget.tick(1)?;
         match (self.visit)(&self.execution) {
