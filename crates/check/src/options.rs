@@ -87,6 +87,18 @@ pub const MOST_STRAND_WORK: u64 = 1_000_000;
 /// And no more for each race that is looked for after that.
 pub const MOST_RACE_WORK: u64 = 400_000;
 
+/// With `--all`, outcomes are listed one by one for so much work before it is asked how many there are: a second or two.
+pub const LISTING_WORK: u64 = 300_000;
+
+/// If they are more than this, those that are alike are counted together: to list them takes many minutes, and gigabytes.
+pub const MOST_LISTED: u64 = 10_000_000;
+
+/// Up to so many are listed from their classes.
+pub const MOST_FROM_CLASSES: u64 = 1_000_000;
+
+/// And no more for counting them so.
+pub const CLASS_WORK: u64 = 2_000_000;
+
 /// A SAT solver has no such measure, and an execution costs it far more.
 pub const MOST_COUNTED_BY_SAT: u64 = 100;
 
@@ -103,6 +115,8 @@ pub struct Options {
     pub outcomes: Outcomes,
     /// How many outcomes a report lists; all are counted.
     pub most_outcomes: usize,
+    /// Where all outcomes are wanted and are too many to list, those that are alike are counted together.
+    pub classes: Wanted,
     pub races: Wanted,
     pub termination: Wanted,
     /// The condition's own questions; off for a check of termination only.
@@ -134,6 +148,7 @@ impl Default for Options {
             budget: Budget::default(),
             outcomes: Outcomes::default(),
             most_outcomes: usize::MAX,
+            classes: Wanted::No,
             races: Wanted::Yes,
             termination: Wanted::Yes,
             questions: Wanted::Yes,

@@ -72,6 +72,9 @@ pub struct Report {
     /// How many more there are than are listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unlisted: u64,
+    /// Outcomes that are alike, counted together: there where all are too many to list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alike: Option<Alike>,
     pub races: Races,
     pub protocol: Protocol,
     pub termination: Termination,
@@ -311,6 +314,26 @@ pub struct Outcome {
     pub values: Assignment,
     /// How many executions end in it. An execution whose final memory is not unique (partial coherence) counts in each
     /// of its final states.
+    pub executions: u64,
+}
+
+/// All outcomes in classes: with some threads exchanged, and with them the constants that they write, each outcome of a class
+/// is another of it.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Alike {
+    /// The threads that can be exchanged, with those of the same text.
+    pub threads: Vec<Vec<String>>,
+    /// Ascending.
+    pub classes: Vec<OutcomeClass>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct OutcomeClass {
+    /// One of them.
+    pub values: Assignment,
+    /// How many there are.
+    pub outcomes: u64,
+    /// How many executions end in each.
     pub executions: u64,
 }
 

@@ -43,6 +43,7 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
     let inputs = collect(&options.paths, &mut exit);
     let mut checking = Options { readings, ..limits(&options.limits) };
     checking.outcomes = if options.all { Outcomes::All } else { Outcomes::Capped };
+    checking.classes = if options.all { Wanted::Yes } else { Wanted::No };
     checking.most_outcomes = options.outcomes.unwrap_or(MOST_OUTCOMES);
     checking.fingerprint = if options.json || options.herd { Wanted::Yes } else { Wanted::No };
     let required = required(&options.require);
@@ -132,6 +133,7 @@ pub(crate) fn limits(limits: &cli::Limits) -> Options {
         budget: Budget::new(limits.time_limit, limits.memory_limit).cancelled_by(CANCELLED.clone()),
         outcomes: Outcomes::Capped,
         most_outcomes: MOST_OUTCOMES,
+        classes: Wanted::No,
         races: Wanted::Yes,
         termination: Wanted::Yes,
         questions: Wanted::Yes,

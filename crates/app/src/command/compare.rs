@@ -121,6 +121,7 @@ fn comparing(options: &cli::Compare) -> Comparing {
             budget: Budget::new(limits.time_limit, limits.memory_limit).cancelled_by(CANCELLED.clone()),
             outcomes: Outcomes::All,
             most_outcomes: usize::MAX,
+            classes: Wanted::No,
             races: Wanted::No,
             termination: Wanted::No,
             questions: Wanted::Yes,

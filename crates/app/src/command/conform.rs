@@ -83,6 +83,7 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
         budget: Budget::of_time(options.time_limit).cancelled_by(CANCELLED.clone()),
         outcomes: Outcomes::Skip,
         most_outcomes: usize::MAX,
+        classes: Wanted::No,
         races: Wanted::No,
         termination: Wanted::No,
         questions: Wanted::Yes,

@@ -19,6 +19,7 @@ use fencepost_report::{Count, Report, UsedReading};
 use fencepost_syntax::Span;
 
 use crate::judge::whole::Whole;
+use crate::look::classes::Classes;
 use crate::look::crash::CrashState;
 use crate::look::executions::EngineName;
 use crate::look::histogram::Histogram;
@@ -206,6 +207,8 @@ pub struct Answers {
     pub counts: Vec<Option<(u64, u64)>>,
     pub executions: Option<Count>,
     pub outcomes: Histogram,
+    /// There where the outcomes are too many to be listed there, and are counted.
+    pub classes: Option<Classes>,
     /// The outcomes are those of several searches: they are sorted by name.
     pub is_merged: bool,
     /// What the counted executions show, before it is believed.
@@ -256,6 +259,7 @@ impl Answers {
             findings,
             executions: None,
             outcomes: Histogram::default(),
+            classes: None,
             is_merged: false,
             met: Met { complete: false, executions: Count { count: 0, complete: false }, ..Met::nothing() },
             race: Answer::NotAsked,

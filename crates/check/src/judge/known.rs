@@ -26,9 +26,11 @@ use crate::judge::question::looked_for;
 use crate::judge::recovery;
 use crate::judge::refusal::{not_unfolded, refusal};
 use crate::judge::undefined;
+use crate::look::classes::Classes;
 use crate::look::collect::{Collector, Target, Totals};
 use crate::look::executions::EngineName;
 use crate::look::failing_waits;
+use crate::look::histogram::Histogram;
 use crate::look::outcome::{self, holds};
 use crate::look::protocol::{Examiner, ProtocolSet};
 use crate::look::race::{Flags, hazard_kind};
@@ -40,6 +42,7 @@ use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS
 use crate::session::Session;
 use crate::test::Test;
 
+mod classes;
 mod ends;
 mod witnesses;
 
@@ -201,7 +204,8 @@ impl Job<'_> {
                 return None;
             }
             let mut counts = (0u64, 0u64);
-            for (state, count) in answers.outcomes.unsorted() {
+            let classes = answers.classes.iter().flat_map(Classes::executions);
+            for (state, count) in answers.outcomes.unsorted().chain(classes) {
                 let is_side = holds(&question.condition, self.terms, state);
                 let side = if is_side { &mut counts.0 } else { &mut counts.1 };
                 *side = side.checked_add(count)?;
@@ -287,7 +291,7 @@ impl Job<'_> {
         // Where others are to be looked at for races, those of these are kept for the case that a limit leaves no more.
         let mut evaluator = asks_races.then(|| flags.evaluator());
         let examiner = wants_races.then(|| Examiner::new(self.unfolding));
-        let visit = |totals: &mut Totals, execution: &Execution| {
+        let mut visit = |totals: &mut Totals, execution: &Execution| {
             if let Some(evaluator) = &mut evaluator {
                 evaluator.add(self.unfolding, execution, &mut totals.races);
             }
@@ -297,7 +301,11 @@ impl Job<'_> {
             collector.add(totals, execution)
         };
         let found = match effort {
-            Effort::Complete => self.searcher.run(&goal, Totals::default, visit),
+            Effort::Complete => {
+                let (found, classes) = self.listed(&goal, &mut visit);
+                answers.classes = classes;
+                found
+            }
             Effort::Capped => self.searcher.run_capped(&goal, Totals::default, visit),
         };
         answers.engine.get_or_insert(found.engine);
@@ -312,6 +320,10 @@ impl Job<'_> {
         };
         answers.stopped = why.clone().filter(Why::is_limit);
         self.read_off(targets, totals, why.as_ref(), answers);
+        if let Some(classes) = &answers.classes {
+            answers.executions = Some(Count { count: classes.all_executions, complete: true });
+            answers.outcomes = Histogram::default();
+        }
     }
 
     /// The answers of the executions that were counted; `why` they are not all, if they are not.

@@ -3,7 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use fencepost_axiom::engine::enumerate::Enumerate;
+use fencepost_axiom::engine::enumerate::{Enumerate, explore_classes};
+use fencepost_axiom::engine::exchange::Exchange;
 use fencepost_axiom::engine::sat::Sat;
 use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Reach, reaches_cut};
 use fencepost_axiom::execution::Execution;
@@ -59,6 +60,16 @@ impl Executions<'_> {
         visit: &mut dyn FnMut(&Execution) -> ControlFlow<()>,
     ) -> Exploration {
         engine.engine().explore(self.unfolding, self.model, goal, &self.limits, visit)
+    }
+
+    /// Visits some with which all others are alike, each with the number of those that are.
+    pub fn explore_classes(
+        &self,
+        goal: &Goal<'_>,
+        exchange: &Exchange,
+        visit: &mut dyn FnMut(&Execution) -> ControlFlow<()>,
+    ) -> Exploration {
+        explore_classes(self.unfolding, self.model, goal, exchange, &self.limits, visit)
     }
 
     /// Whether a run that is not followed to its end is the beginning of one of them.

@@ -1,5 +1,6 @@
 //! Looking for executions: searches, races, broken rules of mbarriers, outcomes.
 
+pub mod classes;
 pub(crate) mod collect;
 pub mod crash;
 pub mod estimate;

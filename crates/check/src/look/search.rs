@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use fencepost_axiom::engine::determined::{self, Orders};
+use fencepost_axiom::engine::exchange::Exchange;
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Limits, Multiplicity, Reach, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
@@ -211,6 +212,17 @@ impl<'a> Searcher<'a> {
             return found;
         }
         self.with(EngineName::Enumerate, goal, Some(work), &fresh, &mut visit)
+    }
+
+    /// Explores executions with which all others are alike, up to so much work.
+    pub fn run_classes(
+        &self,
+        goal: &Goal<'_>,
+        exchange: &Exchange,
+        work: u64,
+        mut visit: impl FnMut(&Execution) -> ControlFlow<()>,
+    ) -> Exploration {
+        self.executions(Some(work)).explore_classes(goal, exchange, &mut visit)
     }
 
     /// How many executions are enough for a capped count.

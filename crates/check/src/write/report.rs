@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fencepost_axiom::execution::Execution;
+use fencepost_program::ThreadId;
 use fencepost_program::program::{Program, Question, Unsupported};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{self, Unfolding};
@@ -11,8 +12,8 @@ use fencepost_report::answer::Answer;
 use fencepost_report::verdict::{Dependence, Verdict};
 use fencepost_report::why::Why;
 use fencepost_report::{
-    Access, Assignment, Form, Outcome, Place, Protocol, ProtocolAnswer, ProtocolError, QuestionAnswer, Race,
-    RaceAnswer, Races, Report, SCHEMA, Termination, TerminationAnswer, WhyUnknown, Witness,
+    Access, Alike, Assignment, Count, Form, Outcome, OutcomeClass, Place, Protocol, ProtocolAnswer, ProtocolError,
+    QuestionAnswer, Race, RaceAnswer, Races, Report, SCHEMA, Termination, TerminationAnswer, WhyUnknown, Witness,
 };
 use fencepost_syntax::{Source, Span};
 
@@ -21,6 +22,8 @@ use crate::judge::found::{
 };
 use crate::judge::whole::Whole;
 use crate::judge::{undefined, verdict};
+use crate::look::classes::{Class, Classes};
+use crate::look::outcome::State;
 use crate::look::protocol::{self, Key};
 use crate::look::race::{Example, RaceKey};
 use crate::model::load::LoadedModel;
@@ -105,6 +108,9 @@ fn report(given: &Test, model: &LoadedModel, options: &Options, answers: &Answer
     let questions = test.program.questions.iter().zip(&asked.program.questions).take(answers.findings.len());
     let questions = questions.enumerate();
     let verdict = verdict::of_test(test, answers);
+    // Classes of parts, or of one of several cases, say nothing of the whole.
+    let classes = answers.classes.as_ref().filter(|_| whole.is_none() && !answers.is_merged);
+    let are_lost = answers.classes.is_some() && classes.is_none();
     let Program { name, unsupported, .. } = &test.program;
     Report {
         schema: SCHEMA,
@@ -126,9 +132,10 @@ fn report(given: &Test, model: &LoadedModel, options: &Options, answers: &Answer
                 ..writer.answer(at, question, answers)
             })
             .collect(),
-        executions: answers.executions,
+        executions: answers.executions.map(|count| Count { complete: count.complete && !are_lost, ..count }),
         outcomes: writer.outcomes(answers),
-        unlisted: 0,
+        unlisted: classes.map_or(0, |classes| classes.all_outcomes),
+        alike: classes.map(|classes| writer.alike(classes)),
         races: writer.races(answers),
         protocol: writer.protocol(answers),
         termination: writer.termination(answers),
@@ -248,6 +255,19 @@ impl Writer<'_> {
             *count = count.checked_add(executions).unwrap_or(*count);
         }
         told.into_iter().map(|(values, executions)| Outcome { values, executions }).collect()
+    }
+
+    fn alike(&self, classes: &Classes) -> Alike {
+        let name = |thread: &ThreadId| self.test.program.threads[thread.index()].name.clone();
+        let class = |(state, class): &(State, Class)| OutcomeClass {
+            values: self.assignment(state),
+            outcomes: class.outcomes,
+            executions: class.executions,
+        };
+        Alike {
+            threads: classes.threads.iter().map(|kind| kind.iter().map(name).collect()).collect(),
+            classes: classes.classes.iter().map(class).collect(),
+        }
     }
 
     fn race(

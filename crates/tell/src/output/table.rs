@@ -6,7 +6,7 @@ use fencepost_check::expect::expectation::Comparison;
 use fencepost_check::phrase;
 use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::Verdict;
-use fencepost_report::{Count, ProtocolAnswer, QuestionAnswer, RaceAnswer, Report, TerminationAnswer};
+use fencepost_report::{Alike, Count, ProtocolAnswer, QuestionAnswer, RaceAnswer, Report, TerminationAnswer};
 
 use super::width::{Width, shortened, wrapped};
 use super::{Row, Status};
@@ -379,9 +379,27 @@ fn outcome_lines(text: &mut String, report: &Report) {
     for outcome in report.outcomes.iter().filter(|outcome| !outcome.values.0.is_empty()) {
         let _ = writeln!(text, "    {:>8}  {}", outcome.executions, outcome.values);
     }
+    if let Some(alike) = &report.alike {
+        return alike_lines(text, alike);
+    }
     if report.unlisted > 0 {
         let more = phrase::count(report.unlisted, "more outcome");
         let _ = writeln!(text, "    {more} (--outcomes N lists so many)");
+    }
+}
+
+/// Outcomes that are too many to list, class by class.
+fn alike_lines(text: &mut String, alike: &Alike) {
+    for class in &alike.classes {
+        let more = match class.outcomes {
+            1 => String::new(),
+            outcomes => format!(" ({} alike)", phrase::count(outcomes, "outcome")),
+        };
+        let _ = writeln!(text, "    {:>8}  {}{more}", class.executions, class.values);
+    }
+    for threads in &alike.threads {
+        let names: Vec<&str> = threads.iter().map(String::as_str).collect();
+        let _ = writeln!(text, "    alike: with {} exchanged, and the values they write", phrase::listed(&names));
     }
 }
 

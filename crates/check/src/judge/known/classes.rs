@@ -1,0 +1,102 @@
+//! All outcomes, one by one, or class by class where they are too many for that.
+
+use std::ops::ControlFlow;
+
+use fencepost_axiom::engine::exchange::{Exchange, Looked};
+use fencepost_axiom::engine::{Exploration, Goal, Multiplicity, Observed, Stop};
+use fencepost_axiom::execution::Execution;
+use fencepost_program::program::Condition;
+
+use super::Job;
+use crate::look::classes::{Classes, Reading};
+use crate::look::collect::Totals;
+use crate::look::histogram::Histogram;
+use crate::look::search::Found;
+use crate::options::{EngineChoice, LISTING_WORK, MOST_FROM_CLASSES, MOST_LISTED};
+
+impl Job<'_> {
+    /// Every execution; or some, and classes of all outcomes. Where nothing can be exchanged all is as it would be without
+    /// classes, and so it is where the listing ends early, or there are not too many to list.
+    pub(super) fn listed(
+        &self,
+        goal: &Goal<'_>,
+        visit: &mut impl FnMut(&mut Totals, &Execution) -> ControlFlow<()>,
+    ) -> (Found<Totals>, Option<Classes>) {
+        let Some(exchange) = self.exchange() else { return (self.searcher.run(goal, Totals::default, visit), None) };
+        let found = self.searcher.run_bounded(goal, LISTING_WORK, Totals::default, &mut *visit);
+        match found.exploration {
+            Exploration::Incomplete(Stop::Work) => {}
+            // The other engine may know what to do.
+            Exploration::Incomplete(Stop::Unsupported { .. }) => {
+                return (self.searcher.run(goal, Totals::default, visit), None);
+            }
+            _ => return (found, None),
+        }
+        let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
+        let reading = Reading { unfolding: self.unfolding, terms: self.terms, filter };
+        let classes = reading.classes(&self.searcher, &self.goal(None, Multiplicity::All), &exchange);
+        match classes {
+            Some(classes) if classes.all_outcomes > MOST_LISTED => (found, Some(classes)),
+            // Which accesses race is seen execution by execution.
+            Some(classes) if classes.all_outcomes <= MOST_FROM_CLASSES && goal.observed != Observed::Everything => {
+                match classes.listed(&exchange, self.terms) {
+                    Some(outcomes) => (all(found, &classes, outcomes), None),
+                    None => (self.searcher.run(goal, Totals::default, visit), None),
+                }
+            }
+            _ => (self.searcher.run(goal, Totals::default, visit), None),
+        }
+    }
+
+    /// Which threads can be exchanged, where that is asked for.
+    fn exchange(&self) -> Option<Exchange> {
+        let is_asked = self.options.classes.is_yes()
+            && self.options.engine == EngineChoice::Auto
+            && !self.searcher.has_strands
+            && self.unfolding.unmodelled.is_none();
+        if !is_asked {
+            return None;
+        }
+        let asked = self.test.program.questions.iter().map(|question| &question.condition);
+        let conditions: Vec<&Condition> =
+            asked.chain(self.test.program.filter.iter().map(|filter| &filter.node)).collect();
+        Exchange::find(self.unfolding, Looked { terms: self.terms, conditions: &conditions })
+    }
+}
+
+/// What a search would have counted that had listed all.
+fn all(mut found: Found<Totals>, classes: &Classes, outcomes: Histogram) -> Found<Totals> {
+    found.results.executions = classes.all_executions;
+    found.results.outcomes = outcomes;
+    found.exploration = Exploration::Complete;
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_syntax::Source;
+
+    use crate::options::{Options, Outcomes, Wanted};
+    use crate::{Models, check, load};
+
+    #[test]
+    fn outcomes_that_are_too_many_are_counted_by_class() {
+        let row = |cell: &dyn Fn(u32) -> String| (0..12).map(cell).collect::<Vec<_>>().join(" | ");
+        let rows =
+            [row(&|at| format!("P{at}")), row(&|at| format!("MOV EAX,${}", at + 1)), row(&|_| "XCHG [x],EAX".into())];
+        let claims: Vec<String> = (0..12).map(|at| format!("{at}:EAX=0")).collect();
+        let text = format!("X86 t\n{{ x=0; }}\n {} ;\nexists ({})\n", rows.join(" ;\n "), claims.join(" \\/ "));
+        let (tests, _) = load(&Source::new("t", text));
+        let model = Models::shipped("x86-tso").expect("shipped");
+        let options = Options { outcomes: Outcomes::All, classes: Wanted::Yes, ..Options::default() };
+        let report = check(&tests[0], &model, &options).report;
+        let all = (1..=12).product::<u64>();
+        assert_eq!(report.executions.map(|count| (count.count, count.complete)), Some((all, true)));
+        assert_eq!((report.outcomes.len(), report.outcome_count()), (0, all));
+        let alike = report.alike.expect("classes");
+        assert_eq!(alike.threads.iter().map(Vec::len).collect::<Vec<_>>(), [12]);
+        let sizes: Vec<_> = alike.classes.iter().map(|class| (class.outcomes, class.executions)).collect();
+        assert_eq!(sizes, [(all, 1)]);
+        assert_eq!((report.questions[0].positive, report.questions[0].negative), (Some(all), Some(0)));
+    }
+}
