@@ -61,7 +61,7 @@ pub struct OutcomeClass {
 impl Exchange {
     /// None where no two threads can be exchanged, or there are more ways than a number can say.
     pub fn find(unfolding: &Unfolding, looked: Looked<'_>) -> Option<Exchange> {
-        let normal = looked.conditions.iter().map(|condition| normal(condition, &|term| term.clone())).collect();
+        let normal = looked.conditions.iter().map(|condition| normal(condition, &|term| *term)).collect();
         let finder = Finder { unfolding, looked, normal };
         let mut kinds: Vec<Vec<ThreadId>> = Vec::new();
         for thread in (0..unfolding.threads.len()).map(ThreadId::new).filter(|thread| finder.is_plain(*thread)) {
@@ -194,7 +194,7 @@ impl Exchange {
         for (term, value) in terms.iter().zip(state) {
             let term = match term {
                 Term::Register(thread, register) => Term::Register(rename(*thread)?, *register),
-                other => other.clone(),
+                other => *other,
             };
             let value = match self.owners.get(value) {
                 Some((thread, place)) => *self.constants.get(&(rename(*thread)?, *place))?,
