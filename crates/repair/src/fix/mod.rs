@@ -25,7 +25,7 @@ use fencepost_check::test::Test;
 use fencepost_report::WhyUnknown;
 pub use fencepost_report::fix::{Because, FixAnswer, FixReport};
 use fencepost_report::fix::{FixChange, Repair, SCHEMA};
-use fencepost_report::why::Why;
+use fencepost_report::why::{Undecided, Why};
 use fencepost_syntax::Span;
 
 use self::costs::Costs;
@@ -134,11 +134,16 @@ fn run(space: &Space, paths: &[Path], oracle: &Oracle<'_>) -> Outcome {
         if number > 0 {
             let kept = kept.get_or_insert_with(|| Kept::new(oracle.test, oracle.model, oracle.options));
             let edits: Vec<&Edit> = path.edits.iter().collect();
-            let program = space::changed_program(&oracle.test.litmus, &edits);
-            let keeps =
-                kept.as_ref().zip(program).and_then(|(kept, (_, program))| kept.are_in(&program, oracle.options));
-            if keeps != Some(true) {
-                continue;
+            let Some((_, program)) = space::changed_program(&oracle.test.litmus, &edits) else { continue };
+            let keeps = kept.as_ref().and_then(|kept| kept.are_in(&program, oracle.options));
+            match keeps {
+                Some(true) => {}
+                Some(false) => continue,
+                // What the program computes is not known: nor is whether this is a repair.
+                None => {
+                    open.get_or_insert(Why::Size(Undecided::Search));
+                    continue;
+                }
             }
         }
         let found = search.cheapest(below - path.cost);
@@ -273,10 +278,15 @@ impl Search<'_> {
     }
 
     /// The repair, confirmed, and the text with it; None where the confirmation finds something wrong.
-    fn repair(&self, taken: &Taken) -> Option<(Repair, Option<String>)> {
+    fn repair(&mut self, taken: &Taken) -> Option<(Repair, Option<String>)> {
         let edits = self.edits(&taken.choices);
-        if self.oracle.confirm(&edits, EngineChoice::Auto, 0) != Judged::Right {
-            return None;
+        match self.oracle.confirm(&edits, EngineChoice::Auto, 0) {
+            Judged::Right => {}
+            Judged::Open(why) => {
+                self.open.get_or_insert(why);
+                return None;
+            }
+            Judged::Wrong | Judged::Lost => return None,
         }
         let test = self.oracle.test;
         let open = |engine, rounds| match self.oracle.confirm(&edits, engine, rounds) {
