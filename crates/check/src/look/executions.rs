@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use fencepost_axiom::engine::enumerate::{Enumerate, explore_classes};
+use fencepost_axiom::engine::enumerate::{Enumerate, Ways, explore_classes, explore_ways};
 use fencepost_axiom::engine::exchange::Exchange;
 use fencepost_axiom::engine::sat::Sat;
 use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Reach, reaches_cut};
@@ -70,6 +70,16 @@ impl Executions<'_> {
         visit: &mut dyn FnMut(&Execution) -> ControlFlow<()>,
     ) -> Exploration {
         explore_classes(self.unfolding, self.model, goal, exchange, &self.limits, visit)
+    }
+
+    /// Visits those that go the ways of another.
+    pub fn explore_ways(
+        &self,
+        goal: &Goal<'_>,
+        ways: &Ways,
+        visit: &mut dyn FnMut(&Execution) -> ControlFlow<()>,
+    ) -> Exploration {
+        explore_ways(self.unfolding, self.model, goal, ways, &self.limits, visit)
     }
 
     /// Whether a run that is not followed to its end is the beginning of one of them.

@@ -3,13 +3,14 @@
 //! The changes that may be made (`space`) only take executions away. So if a set of them is no repair, none of its subsets
 //! is, and a repair must have something that a largest such set has not: that is a demand. The cheapest set that meets all
 //! demands so far (`hit`) is tried next; if it is a repair, nothing cheaper is one, because whatever is cheaper fails a demand.
-//! If it is none, it is made as large as it can be without becoming one, and what is left is the next demand. Whether a set is a
-//! repair is asked of the search that answers tests (`oracle`); the repair is then confirmed under every reading, by the other
-//! engine and with more rounds of the loops.
+//! If it is none, it is made larger as long as a bad execution that is known stays (`counterexamples`), and what is left is the
+//! next demand. Whether a set is a repair is asked of the search that answers tests (`oracle`); the repair is then confirmed under
+//! every reading, by the other engine and with more rounds of the loops.
 
 #[cfg(test)]
 mod compare;
 pub mod costs;
+mod counterexamples;
 mod hit;
 mod oracle;
 mod paths;
@@ -72,7 +73,7 @@ pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
     let wants = want::wants(test, options, fixing.said);
     let oracle = Oracle::new(test, model, options, &wants);
     let mut choices = 0;
-    let outcome = match oracle.judge(&[], &[]) {
+    let outcome = match oracle.judge(&[0], &[]) {
         Judged::Right => Outcome::AlreadyRight,
         Judged::Open(why) => Outcome::Open(why),
         // What only takes executions away brings nothing back.
@@ -127,11 +128,11 @@ fn run(space: &Space, paths: &[Path], oracle: &Oracle<'_>) -> Outcome {
             break;
         }
         let mut search = Search { space, path, number, oracle, demands: Vec::new(), open: None };
-        if !search.may_repair() {
-            open = open.or(search.open);
-            continue;
-        }
         if number > 0 {
+            if search.is_hopeless(below - path.cost) {
+                open = open.or(search.open);
+                continue;
+            }
             let kept = kept.get_or_insert_with(|| Kept::new(oracle.test, oracle.model, oracle.options));
             let edits: Vec<&Edit> = path.edits.iter().collect();
             let Some((_, program)) = space::changed_program(&oracle.test.litmus, &edits) else { continue };
@@ -141,7 +142,10 @@ fn run(space: &Space, paths: &[Path], oracle: &Oracle<'_>) -> Outcome {
                 Some(false) => continue,
                 // What the program computes is not known: nor is whether this is a repair.
                 None => {
-                    open.get_or_insert(Why::Size(Undecided::Search));
+                    if search.cheapest(below - path.cost).is_some() {
+                        open.get_or_insert(Why::Size(Undecided::Search));
+                    }
+                    open = open.or(search.open);
                     continue;
                 }
             }
@@ -171,31 +175,39 @@ struct Search<'s> {
     open: Option<Why>,
 }
 
+/// What is asked whether a set is no repair.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Asked {
+    /// The bad executions that are known.
+    Known,
+    /// A search for all.
+    Searched,
+}
+
 impl Search<'_> {
-    /// Whether all changes together leave nothing wrong.
-    fn may_repair(&mut self) -> bool {
-        match self.judge(&self.space.strongest) {
-            Judged::Wrong => false,
-            Judged::Open(why) => {
-                self.open = Some(why);
-                false
+    /// Whether something stays wrong that nothing cheap enough beside the path takes away.
+    fn is_hopeless(&mut self, below: u32) -> bool {
+        match self.judge(&[]) {
+            Judged::Lost => true,
+            Judged::Wrong => {
+                self.learn(Vec::new());
+                self.next(below).is_none()
             }
-            Judged::Right => true,
-            // What is lost with all of them may not be with fewer; without a path of its own nothing is lost at first.
-            Judged::Lost => self.number == 0 || self.judge(&[]) != Judged::Lost,
+            Judged::Right | Judged::Open(_) => false,
         }
     }
 
     fn cheapest(&mut self, below: u32) -> Option<Found> {
         loop {
-            let options = hit::Options { places: &self.space.places, costs: &self.space.costs };
-            let taken = hit::cheapest(&options, &self.demands, below)?;
+            let taken = self.next(below)?;
             match self.judge(&taken.choices) {
                 Judged::Right => match self.repair(&taken) {
                     Some((repair, text)) => return Some(Found { repair, text }),
                     None => self.leave_out(&taken.choices),
                 },
                 Judged::Wrong => self.learn(taken.choices),
+                // Fewer executions bring nothing back.
+                Judged::Lost if taken.choices.is_empty() => return None,
                 Judged::Lost => self.leave_out(&taken.choices),
                 Judged::Open(why) => {
                     self.open.get_or_insert(why);
@@ -208,10 +220,19 @@ impl Search<'_> {
         }
     }
 
+    /// The cheapest set that meets all demands.
+    fn next(&self, below: u32) -> Option<Taken> {
+        let options = hit::Options { places: &self.space.places, costs: &self.space.costs };
+        hit::cheapest(&options, &self.demands, below)
+    }
+
     fn judge(&self, choices: &[usize]) -> Judged {
-        // Options have numbers from 1 on here, the path 0 to name it.
-        let name: Vec<usize> = [self.number].into_iter().chain(choices.iter().copied()).collect();
-        self.oracle.judge(&name, &self.edits(choices))
+        self.oracle.judge(&self.name(choices), &self.edits(choices))
+    }
+
+    /// The number of the path, and those of the choices.
+    fn name(&self, choices: &[usize]) -> Vec<usize> {
+        [self.number].into_iter().chain(choices.iter().copied()).collect()
     }
 
     fn edits(&self, choices: &[usize]) -> Vec<&Edit> {
@@ -224,46 +245,60 @@ impl Search<'_> {
         self.demands.push(others.collect());
     }
 
-    /// A set that is no repair, made as large as it can be: what is not below it is the next demand.
+    /// A set that is no repair, made larger as long as it is none: what is not below it is the next demand. Where a bad
+    /// execution is known, the set grows as long as one that is known stays: that asks for no search.
     fn learn(&mut self, mut choices: Vec<usize>) {
+        let asked = if self.is_shown_wrong(&choices) { Asked::Known } else { Asked::Searched };
         let places: Vec<usize> = (0..self.space.strongest.len()).collect();
-        self.grow(&mut choices, &places);
+        self.grow(&mut choices, &places, asked);
         let is_covered = |at: &usize| choices.iter().any(|own| self.space.is_below(*at, *own));
         let demand: Vec<usize> = (0..self.space.options.len()).filter(|at| !is_covered(at)).collect();
         self.demands.push(demand);
     }
 
     /// Raises as many of these places as leave it wrong: all at once if that does, else half by half.
-    fn grow(&mut self, choices: &mut Vec<usize>, places: &[usize]) {
+    fn grow(&mut self, choices: &mut Vec<usize>, places: &[usize], asked: Asked) {
         let raised = self.with(choices, places.iter().map(|place| self.space.strongest[*place]));
         if raised == *choices {
             return;
         }
-        if self.judge(&raised) == Judged::Wrong {
+        if self.is_wrong(&raised, asked) {
             *choices = raised;
             return;
         }
         if let [place] = places {
-            return self.raise(choices, *place);
+            return self.raise(choices, *place, asked);
         }
         let (upper, lower) = places.split_at(places.len() / 2);
-        self.grow(choices, upper);
-        self.grow(choices, lower);
+        self.grow(choices, upper, asked);
+        self.grow(choices, lower, asked);
     }
 
     /// Raises one place as far as leaves it wrong, whose strongest option does not.
-    fn raise(&mut self, choices: &mut Vec<usize>, place: usize) {
+    fn raise(&mut self, choices: &mut Vec<usize>, place: usize, asked: Asked) {
         let mut options: Vec<usize> = self.space.of_place(place).collect();
         options.sort_by_key(|at| std::cmp::Reverse(self.space.costs[*at]));
         for option in options {
             let own = choices.iter().find(|at| self.space.places[**at] == place);
             let is_higher = own.is_none_or(|own| *own != option && self.space.is_below(*own, option));
             let raised = self.with(choices, [option]);
-            if is_higher && self.judge(&raised) == Judged::Wrong {
+            if is_higher && self.is_wrong(&raised, asked) {
                 *choices = raised;
                 return;
             }
         }
+    }
+
+    fn is_wrong(&self, choices: &[usize], asked: Asked) -> bool {
+        match asked {
+            Asked::Known => self.is_shown_wrong(choices),
+            Asked::Searched => self.judge(choices) == Judged::Wrong,
+        }
+    }
+
+    /// Whether a bad execution that is known stays.
+    fn is_shown_wrong(&self, choices: &[usize]) -> bool {
+        self.oracle.is_shown_wrong(&self.name(choices), &self.edits(choices))
     }
 
     /// The choices with others in place of those of the same places.

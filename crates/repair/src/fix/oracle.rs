@@ -12,9 +12,11 @@ use fencepost_check::judge::readings::{self, Runs};
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::{CrossCheck, EngineChoice, Options, Outcomes, Wanted};
 use fencepost_check::test::Test;
+use fencepost_program::program::Program;
 use fencepost_report::answer::Answer;
 use fencepost_report::why::Why;
 
+use super::counterexamples::Counterexamples;
 use super::space::changed_program;
 use super::want::Want;
 use crate::edit::Edit;
@@ -38,21 +40,23 @@ pub(super) struct Oracle<'o> {
     /// What is looked at first: what was wrong last.
     first: Cell<Stage>,
     known: RefCell<BTreeMap<Vec<usize>, Judged>>,
+    counterexamples: RefCell<Counterexamples>,
     /// How many changed tests were looked at.
     pub(super) asked: Cell<u64>,
 }
 
+/// How much is asked at once.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Stage {
+    /// Whether a question finds what it must not: that is soon known.
     Questions,
-    Races,
-    Ends,
+    All,
 }
 
 impl<'o> Oracle<'o> {
     pub(super) fn new(test: &'o Test, model: &'o LoadedModel, options: &'o Options, wants: &'o [Want]) -> Oracle<'o> {
-        let (known, asked) = (RefCell::default(), Cell::new(0));
-        Oracle { test, model, options, wants, first: Cell::new(Stage::Questions), known, asked }
+        let (known, counterexamples, asked) = (RefCell::default(), RefCell::default(), Cell::new(0));
+        Oracle { test, model, options, wants, first: Cell::new(Stage::Questions), known, counterexamples, asked }
     }
 
     /// The test with these changes, which are known by their numbers.
@@ -67,44 +71,61 @@ impl<'o> Oracle<'o> {
         judged
     }
 
+    /// Whether a bad execution that is known is one of the changed test too.
+    pub(super) fn is_shown_wrong(&self, name: &[usize], edits: &[&Edit]) -> bool {
+        if let Some(known) = self.known.borrow().get(name) {
+            return *known == Judged::Wrong;
+        }
+        let Some((_, program)) = changed_program(&self.test.litmus, edits) else { return false };
+        self.asked.set(self.asked.get() + 1);
+        let is_wrong = self.has_counterexample(&program);
+        if is_wrong {
+            self.known.borrow_mut().insert(name.to_vec(), Judged::Wrong);
+        }
+        is_wrong
+    }
+
     fn look(&self, edits: &[&Edit]) -> Judged {
         let Some((_, program)) = changed_program(&self.test.litmus, edits) else { return Judged::Lost };
         self.asked.set(self.asked.get() + 1);
-        let test = self.test.with_program(program);
-        let mut stages = vec![Stage::Questions, Stage::Races, Stage::Ends];
-        stages.sort_by_key(|stage| *stage != self.first.get());
-        let mut open = None;
-        for stage in stages {
-            if self.options.budget.is_over() {
-                return Judged::Open(Why::Time);
-            }
-            match self.stage(&test, stage) {
-                // What is wrong with the questions the search for races sees too, and with more effort.
-                Judged::Right | Judged::Open(_) if stage == Stage::Questions => {}
-                Judged::Right => {}
-                Judged::Open(why) => {
-                    open.get_or_insert(why);
-                }
-                wrong => {
-                    self.first.set(stage);
-                    return wrong;
-                }
-            }
+        if self.has_counterexample(&program) {
+            return Judged::Wrong;
         }
-        open.map_or(Judged::Right, Judged::Open)
+        let test = self.test.with_program(program);
+        // Where what was wrong last was no question, they are not asked by themselves.
+        if self.first.get() == Stage::Questions
+            && !self.wants.is_empty()
+            && let wrong @ (Judged::Wrong | Judged::Lost) = self.stage(&test, Stage::Questions)
+        {
+            return wrong;
+        }
+        if self.options.budget.is_over() {
+            return Judged::Open(Why::Time);
+        }
+        let judged = self.stage(&test, Stage::All);
+        if judged == Judged::Wrong {
+            self.first.set(Stage::All);
+        }
+        judged
+    }
+
+    fn has_counterexample(&self, program: &Program) -> bool {
+        let mut known = self.counterexamples.borrow_mut();
+        match self.model.under(&self.options.readings, self.test.program.version) {
+            Ok(None) => known.survive(program, self.model, self.options),
+            Ok(Some(model)) => known.survive(program, &model, self.options),
+            Err(_) => false,
+        }
     }
 
     fn stage(&self, test: &Test, stage: Stage) -> Judged {
-        let wanted = |is: bool| if is { Wanted::Yes } else { Wanted::No };
-        if stage == Stage::Questions && self.wants.is_empty() {
-            return Judged::Right;
-        }
+        let is_all = stage == Stage::All;
+        let wanted = if is_all { Wanted::Yes } else { Wanted::No };
         let options = Options {
             // Races are looked for in what is counted.
-            outcomes: if stage == Stage::Races { Outcomes::Capped } else { Outcomes::Skip },
-            questions: wanted(stage != Stage::Ends),
-            races: wanted(stage == Stage::Races),
-            termination: wanted(stage == Stage::Ends),
+            outcomes: if is_all { Outcomes::Capped } else { Outcomes::Skip },
+            races: wanted,
+            termination: wanted,
             cross_check: CrossCheck::Off,
             advice: Wanted::No,
             fingerprint: Wanted::No,
@@ -115,7 +136,8 @@ impl<'o> Oracle<'o> {
         if let Some(why) = &answers.refused {
             return Judged::Open(why.clone());
         }
-        let mut judged = self.of_wants(&answers, stage);
+        self.counterexamples.borrow_mut().learn(&answers, self.wants, options.bound);
+        let mut judged = self.of_wants(&answers);
         for found in [&answers.race, &answers.protocol, &answers.hang.plain()] {
             judged = match found {
                 Answer::Yes(()) => Judged::Wrong,
@@ -126,9 +148,9 @@ impl<'o> Oracle<'o> {
         judged
     }
 
-    fn of_wants(&self, answers: &Answers, stage: Stage) -> Judged {
+    fn of_wants(&self, answers: &Answers) -> Judged {
         let mut judged = Judged::Right;
-        for want in self.wants.iter().filter(|_| stage != Stage::Ends) {
+        for want in self.wants {
             match (answers.answer(want.aspect), want.possible) {
                 (Answer::Yes(()) | Answer::Depends(_), false) => return Judged::Wrong,
                 (Answer::No | Answer::Depends(_), true) => judged = Judged::Lost,
@@ -155,7 +177,7 @@ impl<'o> Oracle<'o> {
         if let Some(why) = &answers.refused {
             return Judged::Open(why.clone());
         }
-        let mut judged = self.of_wants(&answers, Stage::Questions);
+        let mut judged = self.of_wants(&answers);
         for aspect in [Aspect::Races, Aspect::Protocol, Aspect::Termination] {
             judged = match answers.answer(aspect) {
                 Answer::Yes(()) | Answer::Depends(_) => Judged::Wrong,

@@ -20,7 +20,7 @@ use fencepost_syntax::Span;
 
 use super::budget::{Budget, End, Flow};
 use super::values::Consistent;
-use super::{Foresight, LISTING, Search, explore};
+use super::{Among, Foresight, LISTING, Search, explore};
 use crate::engine::exchange::Exchange;
 use crate::engine::{Ends, Exploration, Goal, Limits, Multiplicity, Stop, Visitor};
 use crate::hash::Set;
@@ -41,7 +41,7 @@ pub fn explore_classes(
     }
     let classes = Classes { exchange, seen: Set::default(), size: 1 };
     let foresight = Foresight { narrow_from: 1, ..LISTING };
-    explore(unfolding, model, goal, (Budget::new(limits), foresight, Some(classes)), visit)
+    explore(unfolding, model, goal, (Budget::new(limits), foresight, Among::Classes(classes)), visit)
 }
 
 fn unsupported(what: &str) -> Stop {
@@ -63,7 +63,7 @@ pub(super) struct Classes<'a> {
 impl Search<'_, '_> {
     /// Every choice of reads-from up to exchanging threads.
     pub(super) fn choose_classes(&mut self) -> Flow {
-        let Some(classes) = &mut self.classes else { return Flow::Continue(()) };
+        let Among::Classes(classes) = &mut self.among else { return Flow::Continue(()) };
         classes.seen.clear();
         if !self.is_kept_by_exchanges() || !self.prunes() {
             return Flow::Break(End::Incomplete(unsupported("threads that the model can tell apart")));
@@ -80,7 +80,7 @@ impl Search<'_, '_> {
 
     /// Whether exchanging any two threads of a kind leaves all as it is that the model, or the engine, can see of the traces.
     fn is_kept_by_exchanges(&self) -> bool {
-        let Some(classes) = &self.classes else { return false };
+        let Among::Classes(classes) = &self.among else { return false };
         classes.exchange.kinds().iter().all(|kind| {
             let first = kind[0].index();
             kind[1..]
@@ -111,11 +111,11 @@ impl Search<'_, '_> {
     /// Whether no choice that is like the present one, with one more edge if there is one, was looked at before; always where
     /// classes are not asked for.
     pub(super) fn is_new_class(&mut self, more: Option<(usize, usize)>) -> ControlFlow<End, bool> {
-        let Some(classes) = &self.classes else { return ControlFlow::Continue(true) };
+        let Among::Classes(classes) = &self.among else { return ControlFlow::Continue(true) };
         let Some((key, size)) = self.class(classes.exchange, more) else {
             return ControlFlow::Break(End::Incomplete(unsupported("too many ways to exchange threads")));
         };
-        let Some(classes) = &mut self.classes else { return ControlFlow::Continue(true) };
+        let Among::Classes(classes) = &mut self.among else { return ControlFlow::Continue(true) };
         classes.size = size;
         let bytes = key.len() as u64 * 8 + 32;
         let is_new = classes.seen.insert(key);
@@ -163,7 +163,7 @@ impl Search<'_, '_> {
 
     /// Where classes are asked for, the execution that is handed out stands for all that are like it.
     pub(super) fn weigh(&mut self) -> Flow {
-        let Some(classes) = &self.classes else { return Flow::Continue(()) };
+        let Among::Classes(classes) = &self.among else { return Flow::Continue(()) };
         match self.execution.weight.checked_mul(classes.size) {
             Some(weight) => {
                 self.execution.weight = weight;

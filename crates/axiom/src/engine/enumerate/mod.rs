@@ -29,8 +29,10 @@ mod report;
 mod symmetry;
 mod traces;
 mod values;
+mod ways;
 
 pub use self::classes::explore_classes;
+pub use self::ways::{Ways, explore_ways};
 
 use std::ops::ControlFlow;
 
@@ -103,7 +105,7 @@ impl Engine for Enumerate {
             Multiplicity::All if writes_constants(unfolding) => LISTING,
             Multiplicity::All => SEARCHING,
         };
-        explore(unfolding, model, goal, (Budget::new(limits), foresight, None), visit)
+        explore(unfolding, model, goal, (Budget::new(limits), foresight, Among::All), visit)
     }
 }
 
@@ -134,7 +136,7 @@ impl Engine for EnumerateNarrowing {
     ) -> Exploration {
         let guess_above = if goal.multiplicity == Multiplicity::First { 0 } else { usize::MAX };
         let foresight = Foresight { narrow_from: 2, guess_above, ..SEARCHING };
-        explore(unfolding, model, goal, (Budget::new(limits), foresight, None), visit)
+        explore(unfolding, model, goal, (Budget::new(limits), foresight, Among::All), visit)
     }
 }
 
@@ -142,7 +144,7 @@ fn explore(
     unfolding: &Unfolding,
     model: &Model,
     goal: &Goal<'_>,
-    (budget, foresight, classes): (Budget<'_>, Foresight, Option<Classes<'_>>),
+    (budget, foresight, among): (Budget<'_>, Foresight, Among<'_>),
     visit: &mut Visitor<'_>,
 ) -> Exploration {
     if model.coherence == Coherence::Partial
@@ -163,16 +165,29 @@ fn explore(
         return cut::doubt(unfolding, goal.ends).map_or(Exploration::Complete, Exploration::Incomplete);
     }
     let question = Question::new(goal);
-    let choices = traces::choices(unfolding, &question, goal.ends);
+    let choices = match &among {
+        Among::Ways(ways) => ways.traces.iter().map(|trace| vec![*trace]).collect(),
+        Among::All | Among::Classes(_) => traces::choices(unfolding, &question, goal.ends),
+    };
     let mut search = Search::new(unfolding, model, (question, wanted), goal.ends, budget, visit);
     search.foresight = foresight;
-    search.classes = classes;
+    search.among = among;
     let mut meetings = Meetings::new(unfolding);
     match search.choose_traces(&choices, &mut meetings, &mut Vec::new()) {
         ControlFlow::Break(End::Stopped) => Exploration::Stopped,
         ControlFlow::Break(End::Incomplete(stop)) => Exploration::Incomplete(stop),
         ControlFlow::Continue(()) => search.conclude(cut::doubt(unfolding, goal.ends)),
     }
+}
+
+/// The executions that are looked at.
+#[derive(Debug)]
+enum Among<'a> {
+    All,
+    /// Those that are alike once.
+    Classes(Classes<'a>),
+    /// Those that go the ways of another.
+    Ways(&'a Ways),
 }
 
 /// How much of an execution is chosen.
@@ -193,8 +208,7 @@ struct Search<'a, 'v> {
     /// What kept a part of the search from being decided, if anything did.
     gap: Option<Stop>,
     foresight: Foresight,
-    /// There where executions that are alike are looked at once.
-    classes: Option<Classes<'a>>,
+    among: Among<'a>,
     /// How often the visitor was called.
     reported: u64,
     evaluator: Evaluator<'a>,
@@ -232,7 +246,7 @@ impl<'a, 'v> Search<'a, 'v> {
             visit,
             gap: None,
             foresight: SEARCHING,
-            classes: None,
+            among: Among::All,
             reported: 0,
             evaluator,
             wanted,
@@ -302,7 +316,7 @@ impl<'a, 'v> Search<'a, 'v> {
         }
         // Thousands of events take seconds to prepare.
         self.budget.check()?;
-        if self.classes.is_some() { self.choose_classes() } else { self.choose_reads() }
+        if matches!(self.among, Among::Classes(_)) { self.choose_classes() } else { self.choose_reads() }
     }
 
     /// The model's values, some relations, and three lists of the pairs of writes that may be ordered either way. What the

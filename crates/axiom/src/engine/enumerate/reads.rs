@@ -9,7 +9,7 @@ use super::budget::Flow;
 use super::pairs::Pairs;
 use super::traces::{Test, register, tests_of};
 use super::values::Consistent;
-use super::{Progress, Search};
+use super::{Among, Progress, Search};
 use crate::base::location_of;
 use crate::bits::Relation;
 use crate::engine::may::MayValues;
@@ -65,6 +65,10 @@ impl Search<'_, '_> {
             })
         };
         let may = MayValues::new(unfolding, &candidate.events, &mut passes);
+        let ways = match self.among {
+            Among::Ways(ways) => Some(ways),
+            Among::All | Among::Classes(_) => None,
+        };
         let reads = &mut self.reads;
         let location = |event: &EventId| location_of(&unfolding.events[event.index()]);
         reads.location.clear();
@@ -86,6 +90,7 @@ impl Search<'_, '_> {
             for (write, source) in candidate.events.iter().enumerate() {
                 let is_write = matches!(unfolding.events[source.index()].kind, EventKind::Write { .. });
                 if is_write
+                    && ways.is_none_or(|ways| ways.admit(*source, *id))
                     && reads.location[write] == reads.location[read]
                     && may.of(*source).any(|value| passes(*id, ty.wrap(value)))
                 {

@@ -1,0 +1,249 @@
+//! Bad executions that were found, tried again in changed tests.
+//!
+//! A change that only takes executions away leaves most of them: a bad execution of one test is one of the changed test too,
+//! with the events that were put in, unless the model rules it out there. So before a changed test is searched, each
+//! counterexample is followed in it: the same traces, and the same writes that are read from. Whatever is found so is an
+//! execution of the changed test and bad, so the answer is as good as that of a search; where none is found nothing is known.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use fencepost_axiom::engine::enumerate::Ways;
+use fencepost_axiom::engine::{Ends, Exploration, Goal, Limits, Multiplicity, Raised};
+use fencepost_axiom::execution::Execution;
+use fencepost_check::judge::found::{Answers, Aspect, Shown, Subject};
+use fencepost_check::judge::question::looked_for;
+use fencepost_check::look::executions::Executions;
+use fencepost_check::look::protocol::{Examiner, ProtocolSet};
+use fencepost_check::look::race::Meaning;
+use fencepost_check::look::race_search;
+use fencepost_check::model::load::LoadedModel;
+use fencepost_check::options::Options;
+use fencepost_check::session::Session;
+use fencepost_program::program::{Condition, Program};
+use fencepost_program::unfolding::{Event, TraceEnd, Unfolding};
+use fencepost_program::{EventId, LocationId, TraceId};
+use fencepost_syntax::Span;
+
+use super::want::Want;
+
+/// How many are kept: what was of use last comes first.
+const MOST: usize = 16;
+/// Of one answer.
+const MOST_OF_ONE: usize = 4;
+/// Work for following one, in the engine's units: there is little to choose.
+const WORK: u64 = 4_000;
+
+/// What is wrong with an execution.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Bad {
+    Question(usize),
+    /// It raises this flag.
+    Flag(String),
+    /// It never ends.
+    Hang,
+    Protocol,
+}
+
+/// An event by what is the same in a changed test: its instruction, and what it does to which location.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct Step {
+    span: Span,
+    reads: bool,
+    writes: bool,
+    location: Option<LocationId>,
+}
+
+impl Step {
+    fn of(event: &Event) -> Step {
+        Step { span: event.span, reads: event.is_read(), writes: event.is_write(), location: event.location() }
+    }
+}
+
+/// The way of one thread.
+#[derive(Clone, Debug)]
+struct Way {
+    steps: Vec<Step>,
+    end: std::mem::Discriminant<TraceEnd>,
+}
+
+/// An event by its thread and number, or the init write of a location.
+#[derive(Copy, Clone, Debug)]
+enum Which {
+    Init(LocationId),
+    Step { thread: usize, at: usize },
+}
+
+#[derive(Clone, Debug)]
+struct Counterexample {
+    bad: Bad,
+    ways: Vec<Way>,
+    /// `(read, write)`.
+    sources: Vec<(Which, Which)>,
+    ends: Ends,
+    /// How often loops were unrolled for it.
+    bound: u32,
+}
+
+#[derive(Default)]
+pub(super) struct Counterexamples(Vec<Counterexample>);
+
+impl Counterexamples {
+    /// Keeps what an answer shows of what must not be.
+    pub(super) fn learn(&mut self, answers: &Answers, wants: &[Want], bound: u32) {
+        if !matches!(answers.subject, Subject::AsGiven) {
+            return;
+        }
+        let bound = answers.deepened.unwrap_or(bound);
+        let mut found = Vec::new();
+        for want in wants.iter().filter(|want| !want.possible) {
+            if let Aspect::Question(at) = want.aspect
+                && let Some(shown) = answers.witness(at)
+            {
+                found.push((Bad::Question(at), shown.clone()));
+            }
+        }
+        for raced in &answers.races {
+            let races = raced.set.races.iter().filter(|(key, _)| key.is_pair() && key.meaning != Meaning::Noted);
+            let shown =
+                |execution: &Arc<Execution>| Shown { execution: Arc::clone(execution), of: Arc::clone(&raced.of) };
+            let races = races.map(|(key, example)| (Bad::Flag(key.flag.clone()), shown(&example.execution)));
+            found.extend(races.take(MOST_OF_ONE));
+        }
+        found.extend(answers.hang.yes().map(|shown| (Bad::Hang, shown.clone())));
+        for broken in &answers.broken {
+            let errors = broken.set.errors.iter().filter(|(key, _)| key.kind.is_error());
+            let shown =
+                |execution: &Execution| Shown { execution: Arc::new(execution.clone()), of: Arc::clone(&broken.of) };
+            found.extend(errors.take(1).map(|(_, example)| (Bad::Protocol, shown(&example.execution))));
+        }
+        found.dedup_by(|one, other| one.0 == other.0 && Arc::ptr_eq(&one.1.execution, &other.1.execution));
+        let new = found.into_iter().filter_map(|(bad, shown)| Counterexample::new(bad, &shown, bound));
+        self.0.splice(0..0, new.take(MOST_OF_ONE));
+        self.0.truncate(MOST);
+    }
+
+    /// Whether one of them is an execution of this program too.
+    pub(super) fn survive(&mut self, program: &Program, model: &LoadedModel, options: &Options) -> bool {
+        let Some(at) = self.0.iter().position(|one| one.survives(program, model, options)) else { return false };
+        self.0[..=at].rotate_right(1);
+        true
+    }
+}
+
+impl Counterexample {
+    fn new(bad: Bad, shown: &Shown, bound: u32) -> Option<Counterexample> {
+        let Shown { execution, of } = shown;
+        let event = |id: EventId| of.events.get(id.index());
+        let way = |trace: &TraceId| {
+            let trace = of.traces.get(trace.index())?;
+            let steps = trace.events.iter().map(|id| event(*id).map(Step::of)).collect::<Option<Vec<Step>>>()?;
+            Some(Way { steps, end: std::mem::discriminant(&trace.end) })
+        };
+        let which = |id: EventId| {
+            let event = event(id)?;
+            let Some(thread) = event.thread else { return event.location().map(Which::Init) };
+            let trace = of.traces.get(execution.traces.get(thread.index())?.index())?;
+            let at = trace.events.iter().position(|own| *own == id)?;
+            Some(Which::Step { thread: thread.index(), at })
+        };
+        let source = |(write, read): &(EventId, EventId)| Some((which(*read)?, which(*write)?));
+        Some(Counterexample {
+            bad,
+            ways: execution.traces.iter().map(way).collect::<Option<_>>()?,
+            sources: execution.rf.iter().map(source).collect::<Option<_>>()?,
+            ends: race_search::ends(of, execution),
+            bound,
+        })
+    }
+
+    fn survives(&self, program: &Program, model: &LoadedModel, options: &Options) -> bool {
+        let options = Options { bound: self.bound, ..options.clone() };
+        let session = Session::new(program, model, &options);
+        let unfolding = match self.bad {
+            Bad::Question(_) => session.unfolding(),
+            Bad::Flag(_) | Bad::Hang | Bad::Protocol => session.accesses(),
+        };
+        let Ok(unfolding) = unfolding else { return false };
+        let Some(ways) = self.followed(unfolding) else { return false };
+        self.is_found(program, unfolding, &ways, (model, &options)).unwrap_or(false)
+    }
+
+    /// Its ways in another unfolding.
+    fn followed(&self, unfolding: &Unfolding) -> Option<Ways> {
+        let threads = unfolding.threads.iter().map(|thread| thread.traces.as_slice());
+        let found: Option<Vec<(TraceId, Vec<EventId>)>> =
+            self.ways.iter().zip(threads).map(|(way, traces)| way.followed(unfolding, traces)).collect();
+        let found = found.filter(|found| found.len() == unfolding.threads.len())?;
+        let event = |which: Which| match which {
+            Which::Init(location) => unfolding.locations.get(location.index()).map(|location| location.init),
+            Which::Step { thread, at } => found.get(thread)?.1.get(at).copied(),
+        };
+        let source = |(read, write): &(Which, Which)| Some((event(*read)?, event(*write)?));
+        let mut sources: Vec<(EventId, EventId)> = self.sources.iter().map(source).collect::<Option<_>>()?;
+        sources.sort_unstable();
+        Some(Ways { traces: found.into_iter().map(|(trace, _)| trace).collect(), sources })
+    }
+
+    /// Whether an execution that goes these ways is bad in the same manner; None where that is too much to say.
+    fn is_found(
+        &self,
+        program: &Program,
+        unfolding: &Unfolding,
+        ways: &Ways,
+        (model, options): (&LoadedModel, &Options),
+    ) -> Option<bool> {
+        let filter = program.filter.as_ref().map(|filter| &filter.node).filter(|_| self.ends == Ends::Terminating);
+        let mut goal = Goal { filter, multiplicity: Multiplicity::First, ..Goal::new(self.ends) };
+        let condition: Condition;
+        match &self.bad {
+            Bad::Question(at) => {
+                let question = program.questions.get(*at)?;
+                if unfolding.is_unmodelled(&question.condition) {
+                    return None;
+                }
+                condition = looked_for(program, question).into_owned();
+                goal.condition = Some(&condition);
+            }
+            Bad::Flag(name) => {
+                let flag = model.flags().each().find(|flag| flag.name == *name)?.check;
+                goal.raised = Some(Raised { flag, beyond: &[] });
+            }
+            Bad::Hang if self.ends != Ends::Stuck => return None,
+            Bad::Hang => {}
+            Bad::Protocol => goal.multiplicity = Multiplicity::All,
+        }
+        let examiner = (self.bad == Bad::Protocol).then(|| Examiner::new(unfolding));
+        let mut is_bad = |execution: &Execution| {
+            let Some(examiner) = &examiner else { return ControlFlow::Break(()) };
+            let mut set = ProtocolSet::default();
+            examiner.add(execution, &mut set);
+            if set.has_error() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let limits = Limits { work: Some(WORK), ..options.budget.limits() };
+        let executions = Executions { unfolding, model: &model.model, limits };
+        Some(executions.explore_ways(&goal, ways, &mut is_bad) == Exploration::Stopped)
+    }
+}
+
+impl Way {
+    /// The trace of these that takes the same steps, and otherwise only what was put in.
+    fn followed(&self, unfolding: &Unfolding, traces: &[TraceId]) -> Option<(TraceId, Vec<EventId>)> {
+        traces.iter().find_map(|id| {
+            let trace = unfolding.traces.get(id.index())?;
+            if std::mem::discriminant(&trace.end) != self.end {
+                return None;
+            }
+            let mut taken = Vec::with_capacity(self.steps.len());
+            for id in &trace.events {
+                let step = Step::of(unfolding.events.get(id.index())?);
+                if self.steps.get(taken.len()) == Some(&step) {
+                    taken.push(*id);
+                } else if step.span != Span::default() {
+                    return None;
+                }
+            }
+            (taken.len() == self.steps.len()).then_some((*id, taken))
+        })
+    }
+}
