@@ -3,7 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use fencepost_axiom::engine::enumerate::{Enumerate, Ways, explore_classes, explore_ways};
+pub use fencepost_axiom::engine::enumerate::Ways;
+use fencepost_axiom::engine::enumerate::{Enumerate, explore_classes, explore_ways};
 use fencepost_axiom::engine::exchange::Exchange;
 use fencepost_axiom::engine::sat::Sat;
 use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Reach, reaches_cut};

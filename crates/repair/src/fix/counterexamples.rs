@@ -8,12 +8,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use fencepost_axiom::engine::enumerate::Ways;
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Limits, Multiplicity, Raised};
 use fencepost_axiom::execution::Execution;
 use fencepost_check::judge::found::{Answers, Aspect, Shown, Subject};
 use fencepost_check::judge::question::looked_for;
-use fencepost_check::look::executions::Executions;
+use fencepost_check::look::executions::{Executions, Ways};
 use fencepost_check::look::protocol::{Examiner, ProtocolSet};
 use fencepost_check::look::race::Meaning;
 use fencepost_check::look::race_search;
