@@ -178,6 +178,10 @@ fn diagnose(
             diagnosis.missing = general.into_iter().collect();
             plans.into_iter().next().filter(|_| kind.is_of_registers()).map(|plan| (plan.from, plan.to, plan.edits))
         }
+        Outcome::Unsolved | Outcome::Nothing if let Some(reason) = proxy_fence::kernel_end_only(scene, pair) => {
+            diagnosis.reasons = vec![reason.into()];
+            None
+        }
         Outcome::Unsolved => {
             let told = proxy_fence::by_proxies(scene, pair);
             if told.is_none() {

@@ -262,6 +262,8 @@ pub enum FenceRemark {
     },
     /// The mixed-proxy model has one, the ISA has not.
     OfMixedProxyModel,
+    /// The ISA has none, and the program is written in its instructions.
+    KernelEndOnly,
 }
 
 impl Located for FenceRemark {
@@ -274,7 +276,7 @@ impl Located for FenceRemark {
                 fence.relocate(to);
                 thread.relocate(to);
             }
-            FenceRemark::OfMixedProxyModel => {}
+            FenceRemark::OfMixedProxyModel | FenceRemark::KernelEndOnly => {}
         }
     }
 }

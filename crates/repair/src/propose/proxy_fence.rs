@@ -78,12 +78,12 @@ pub(crate) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Lin
             gates.entering.push(put(enter, "fence.proxy.alias", Fencing::TwoVirtualAddresses, "9.7.15.4, 8.6"));
         }
         // The mixed-proxy model has fences of these proxies; the ISA does not (8.6).
-        (first, second) => {
+        _ => {
             let reason = apart(Some(FenceRemark::OfMixedProxyModel));
-            if let Some(kind) = kind(first) {
+            if let Some(kind) = fenced_kind(scene, from) {
                 gates.leaving.push(put(leave, &format!("fence.proxy.{kind}"), reason.clone(), sections::PROXIES));
             }
-            if let Some(kind) = kind(second) {
+            if let Some(kind) = fenced_kind(scene, to) {
                 gates.entering.push(put(enter, &format!("fence.proxy.{kind}"), reason, sections::PROXIES));
             }
         }
@@ -150,6 +150,32 @@ pub(crate) fn kind(proxy: Proxy) -> Option<&'static str> {
         Proxy::Constant => Some("constant"),
         _ => None,
     }
+}
+
+/// The kind of the fence for an access in the notation of the mixed-proxy model. A program in instructions of the ISA is not
+/// told to use a fence that the ISA does not have.
+fn fenced_kind(scene: &Scene<'_>, access: EventId) -> Option<&'static str> {
+    kind(proxy(scene, access)).filter(|_| !is_of_isa(scene, access))
+}
+
+/// `tex`, surfaces with a form (`suld.b`), `ld.global.nc` and `ld.const`, as compilers write them.
+fn is_of_isa(scene: &Scene<'_>, access: EventId) -> bool {
+    let words = ["b", "p", "nc", "proxy::readonly", "const"];
+    scene.statement(scene.at(access)).is_some_and(|statement| {
+        let has = |word: &&str| statement.modifiers.iter().any(|own| own.node == **word);
+        statement.opcode.node == "tex" || words.iter().any(|word| has(&word))
+    })
+}
+
+/// Two accesses of which one goes through a proxy that no fence of the ISA is about.
+pub(crate) fn kernel_end_only(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<Fencing> {
+    let is_beyond = |access: EventId| kind(proxy(scene, access)).is_some() && is_of_isa(scene, access);
+    if proxy(scene, first) == proxy(scene, second) || !(is_beyond(first) || is_beyond(second)) {
+        return None;
+    }
+    let is_second_first = scene.holds(Relation::BaseCausality, second, first);
+    let way = if is_second_first { (second, first) } else { (first, second) };
+    Some(apart(scene, way, Some(FenceRemark::KernelEndOnly)))
 }
 
 pub(crate) fn apart(scene: &Scene<'_>, (from, to): (EventId, EventId), remark: Option<FenceRemark>) -> Fencing {

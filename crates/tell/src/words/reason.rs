@@ -156,6 +156,7 @@ fn remark(remark: &FenceRemark) -> String {
         FenceRemark::OfMixedProxyModel => {
             " (the mixed-proxy model has one; in the ISA itself only the end of a kernel is)".to_owned()
         }
+        FenceRemark::KernelEndOnly => " (PTX has no such fence: only the end of a kernel orders the two)".to_owned(),
     }
 }
 
