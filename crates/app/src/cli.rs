@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Print(Deferred<Print>),
     /// List the points that specifications leave open, with the possible readings of each
     Readings(Deferred<Readings>),
+    /// Find what can be weakened or left out with every answer unchanged: fences, semantics, scopes, waits, barriers
+    Slim(Deferred<Slim>),
 }
 
 #[derive(Args, Debug)]
@@ -273,6 +275,51 @@ pub(crate) struct Fix {
     #[arg(long, group = "form")]
     pub(crate) json: bool,
     /// Write the repair into the file; comments and layout of the rest stay
+    #[arg(long)]
+    pub(crate) write: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A change is offered if every question, the races, the rules of mbarriers and the end of the program have the answer that they
+have now, under every contested reading, and if interleavings still end in the same states where a wait goes. Each change is
+told alone; then the set that saves most, which is checked again by the other engine and with two more rounds of loops; then
+what every other instruction is needed for. Costs are those of `fix`; docs/slim.md has the rest.
+
+Examples:
+  fencepost slim mp.litmus                     what can be saved, and what is needed for what
+  fencepost slim mp.litmus --diff              the set that saves most as a unified diff
+  fencepost slim mp.litmus --write             change the file
+  fencepost slim mp.litmus --keep-lines 8-12   leave these lines as they are
+  fencepost slim mp.litmus --reading async-fence=on-path   under a reading that you chose
+  fencepost slim mp.litmus --costs ours.tsv    with costs of your own
+
+Exit codes: 0 something can be saved, or nothing; 1 the test is not right yet (`fencepost fix`); 2 bad input; 3 undecided.")]
+pub(crate) struct Slim {
+    /// Test files, folders (searched for .litmus and .test files), or `-`
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// A shipped model (see `fencepost models`) or a .cat file [default: by architecture, as for `check`]
+    #[arg(short, long, value_name = "NAME|FILE.cat")]
+    pub(crate) model: Option<String>,
+    /// Choose a reading of a point that the specification leaves open; may be repeated [default: every reading]
+    #[arg(long = "reading", value_name = "NAME=VALUE")]
+    pub(crate) reading: Vec<String>,
+    /// Lines that may not be changed: 7 or 8-12; may be repeated
+    #[arg(long, value_name = "LINES", value_parser = lines)]
+    pub(crate) keep_lines: Vec<(u32, u32)>,
+    /// A file with costs of your own, in the form of the shipped table (docs/fix.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) costs: Option<PathBuf>,
+    /// Print the set that saves most as a unified diff
+    #[arg(long, group = "form")]
+    pub(crate) diff: bool,
+    /// Print one JSON object per test (docs/schema/slim.schema.json)
+    #[arg(long, group = "form")]
+    pub(crate) json: bool,
+    /// Write the set that saves most into the file, if it is confirmed; comments and layout of the rest stay
     #[arg(long)]
     pub(crate) write: bool,
     #[command(flatten)]

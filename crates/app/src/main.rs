@@ -1,5 +1,5 @@
-//! The command line: `fencepost check`, `compare`, `conform`, `expect`, `fix`, `machine`, `models`, `print`, `readings`. Files, signals and the terminal live here
-//! and nowhere else; what the answers mean is `fencepost_check`'s.
+//! The command line: `fencepost check`, `compare`, `conform`, `expect`, `fix`, `machine`, `models`, `print`, `readings`,
+//! `slim`. Files, signals and the terminal live here and nowhere else; what the answers mean is `fencepost_check`'s.
 
 mod cli;
 mod command;
@@ -60,6 +60,7 @@ fn run() -> u8 {
         cli::Command::Models(options) => command::models::run(&options),
         cli::Command::Print(options) => command::print::run(&options),
         cli::Command::Readings(options) => command::readings::run(&options),
+        cli::Command::Slim(options) => command::slim::run(&options),
     };
     exit.code()
 }

@@ -18,6 +18,7 @@ mod outcome;
 mod propose;
 mod scene;
 mod search;
+pub mod slim;
 mod unordered;
 mod verify;
 

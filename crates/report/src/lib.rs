@@ -10,6 +10,7 @@ pub mod misuse;
 pub mod piece;
 pub mod reason;
 pub mod site;
+pub mod slim;
 pub mod verdict;
 pub mod warning;
 pub mod why;

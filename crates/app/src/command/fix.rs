@@ -1,5 +1,6 @@
 //! `fencepost fix`: the cheapest change with which a test is right.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use fencepost_repair::fix::costs::Costs;
 use fencepost_repair::fix::{Because, FixAnswer};
 use fencepost_repair::fix::{Fixed, Fixing, fix};
 use fencepost_syntax::Span;
-use fencepost_syntax::litmus::QuestionKind;
+use fencepost_syntax::litmus::{Arch, QuestionKind};
 use fencepost_tell::output::Status;
 use fencepost_tell::output::fix as output;
 
@@ -27,7 +28,7 @@ use crate::signals::{CANCELLED, cancel_on_interrupt};
 use crate::terminal;
 
 /// A test has so long, unless somebody says otherwise.
-const TIME: Duration = Duration::from_secs(60);
+pub(super) const TIME: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(options: &cli::Fix) -> Exit {
     memory::choose(options.limits.memory_limit);
@@ -41,7 +42,7 @@ pub(crate) fn run(options: &cli::Fix) -> Exit {
         Ok(readings) => readings,
         Err(exit) => return exit,
     };
-    let Some(costs) = costs(options) else { return Exit::BAD_INPUT };
+    let Some(costs) = costs(options.costs.as_deref()) else { return Exit::BAD_INPUT };
     let mut exit = Exit::default();
     let inputs = collect(&options.paths, &mut exit);
     cancel_on_interrupt();
@@ -54,8 +55,9 @@ pub(crate) fn run(options: &cli::Fix) -> Exit {
     exit
 }
 
-fn costs(options: &cli::Fix) -> Option<Costs> {
-    let Some(path) = &options.costs else { return Some(Costs::default()) };
+/// The shipped costs, or those with the rows of a file.
+pub(super) fn costs(path: Option<&Path>) -> Option<Costs> {
+    let Some(path) = path else { return Some(Costs::default()) };
     let text = match read_regular(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) {
         Ok(text) => text,
         Err(error) => {
@@ -79,42 +81,60 @@ fn file(
     (chosen, library): (&Choice, &Library),
     exit: &mut Exit,
 ) {
+    let Some(tests) = tests(input, "fix", options.write, exit) else { return };
+    let expected = expectations(input);
+    for test in &tests {
+        let Some(model) = model(test, checking, (chosen, library)) else { continue };
+        let fixed = one(test, &model, options, (checking, costs), &expected);
+        show(&fixed, test, input, options, exit);
+    }
+}
+
+/// The tests of a file that `command` may change.
+pub(super) fn tests(input: &Input, command: &str, write: bool, exit: &mut Exit) -> Option<Vec<Test>> {
     let source = match input.read() {
         Ok(source) => source,
         Err(problem) => {
             terminal::complain(&problem.0);
-            return exit.bad_input();
+            exit.bad_input();
+            return None;
         }
     };
-    let (tests, diagnostics) = fencepost_check::load(&source);
+    let (mut tests, diagnostics) = fencepost_check::load(&source);
     terminal::err(&diagnostics::render(&source, &diagnostics, terminal::stderr_colour()));
     if tests.is_empty() || diagnostics.iter().any(fencepost_syntax::Diagnostic::is_error) {
         if tests.is_empty() {
             terminal::complain(&format!("`{}` holds no test", source.name));
         }
-        return exit.bad_input();
+        exit.bad_input();
+        return None;
     }
-    if options.write && tests.len() > 1 {
+    if write && tests.len() > 1 {
         terminal::complain(&format!("`{}` holds several tests: `--write` changes files of one", source.name));
-        return exit.bad_input();
+        exit.bad_input();
+        return None;
     }
-    let expected = expectations(input);
-    for test in &tests {
-        let model = match chosen {
-            Choice::These(models) => models.first().cloned(),
-            _ => library.get(default_model(test, &checking.readings)).ok(),
-        };
-        let Some(model) = model else { continue };
-        if test.litmus.threads.iter().all(|thread| thread.arch == fencepost_syntax::litmus::Arch::C) {
-            terminal::complain(&format!(
-                "`{}` is written in C, and `fix` changes PTX and x86 instructions",
-                test.name()
-            ));
+    tests.retain(|test| {
+        let is_c = test.litmus.threads.iter().all(|thread| thread.arch == Arch::C);
+        if is_c {
+            let name = test.name();
+            terminal::complain(&format!("`{name}` is written in C, and `{command}` changes PTX and x86 instructions"));
             exit.bad_input();
-            continue;
         }
-        let fixed = one(test, &model, options, (checking, costs), &expected);
-        show(&fixed, test, input, options, exit);
+        !is_c
+    });
+    Some(tests)
+}
+
+/// The model that a test is looked at under.
+pub(super) fn model(
+    test: &Test,
+    checking: &Options,
+    (chosen, library): (&Choice, &Library),
+) -> Option<Arc<LoadedModel>> {
+    match chosen {
+        Choice::These(models) => models.first().cloned(),
+        _ => library.get(default_model(test, &checking.readings)).ok(),
     }
 }
 

@@ -15,4 +15,5 @@ pub(crate) mod print;
 pub(crate) mod readings;
 mod refresh;
 mod results;
+pub(crate) mod slim;
 mod step;

@@ -34,4 +34,5 @@ mod neutral;
 mod output;
 mod places;
 mod readings;
+mod slim;
 mod tidy;

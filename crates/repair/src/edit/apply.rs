@@ -12,7 +12,7 @@ use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, position};
 use crate::scene::slots::settled;
 
-const SEMANTICS: &[&str] = &["weak", "relaxed", "acquire", "release", "acq_rel", "volatile"];
+pub(crate) const SEMANTICS: &[&str] = &["weak", "relaxed", "acquire", "release", "acq_rel", "volatile"];
 
 /// A tree under change. Statements that are put in are kept aside until the end, so that positions stay.
 pub(crate) struct Work {
@@ -65,6 +65,12 @@ impl Work {
                     instruction.modifiers.retain(|word| word.node != "read");
                 }
             }
+            Change::Reword { thread, span, opcode, modifiers } => {
+                let instruction = self.instruction(*thread, *span)?;
+                let here = instruction.opcode.span;
+                instruction.opcode.node.clone_from(opcode);
+                instruction.modifiers = modifiers.iter().map(|word| Spanned::new(word.clone(), here)).collect();
+            }
             Change::Replace { thread, span, by } => self.replace(*thread, *span, by)?,
             Change::Return { thread, span } => {
                 let instruction = self.instruction(*thread, *span)?;
@@ -110,7 +116,9 @@ impl Work {
     }
 
     fn remove(&mut self, thread: ThreadId, span: Span) -> Option<()> {
-        let at = position(&self.litmus, thread, span)?;
+        let body = &self.litmus.threads.get(thread.index())?.body;
+        let is_label = |it: &Statement| matches!(it, Statement::Label(label) if label.span.start == span.start);
+        let at = position(&self.litmus, thread, span).or_else(|| body.iter().position(is_label))?;
         self.gone.push((thread.index(), at));
         Some(())
     }
@@ -264,7 +272,7 @@ fn strengthen(instruction: &mut Instruction, semantics: Option<Semantics>, scope
 }
 
 /// Behind which modifiers semantics and scope stand; None for an instruction that has none.
-fn semantics_position(instruction: &Instruction) -> Option<usize> {
+pub(crate) fn semantics_position(instruction: &Instruction) -> Option<usize> {
     let position = |head: &str| instruction.modifiers.iter().position(|word| word.node == head);
     match instruction.opcode.node.as_str() {
         "ld" | "st" | "atom" | "red" | "fence" | "prel" | "pacq" => Some(0),

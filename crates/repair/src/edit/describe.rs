@@ -71,6 +71,7 @@ impl Edit {
             Change::Strengthen { thread, span, .. }
             | Change::Wait { thread, span, .. }
             | Change::Replace { thread, span, .. }
+            | Change::Reword { thread, span, .. }
             | Change::Remove { thread, span }
             | Change::Return { thread, span } => Some((*thread, *span)),
             Change::Move { span, to, .. } => Some((to.thread, *span)),
@@ -115,6 +116,10 @@ impl Edit {
             }
             Change::Replace { thread, span, by } => {
                 let by = one_line(by.trim_end_matches(';'));
+                Piece::Replaced { at: scene.site_at(*thread, *span), by }
+            }
+            Change::Reword { thread, span, .. } => {
+                let by = changed(scene, self, *thread, *span).unwrap_or_default();
                 Piece::Replaced { at: scene.site_at(*thread, *span), by }
             }
             Change::Return { thread, span } => Piece::Returning { at: scene.site_at(*thread, *span) },

@@ -55,6 +55,7 @@ pub(crate) enum Change {
         register: String,
         value: i128,
     },
+    /// An instruction or a label.
     Remove {
         thread: ThreadId,
         span: Span,
@@ -77,6 +78,13 @@ pub(crate) enum Change {
         thread: ThreadId,
         span: Span,
         by: String,
+    },
+    /// Another opcode and other words, with the operands that are there.
+    Reword {
+        thread: ThreadId,
+        span: Span,
+        opcode: String,
+        modifiers: Vec<String>,
     },
     /// A `red` becomes an `atom`.
     Return {
@@ -208,6 +216,7 @@ impl Edit {
         match &self.change {
             Change::Strengthen { semantics: Some(_), scope: Some(_), .. }
             | Change::Replace { .. }
+            | Change::Reword { .. }
             | Change::Remove { .. } => 3,
             Change::Strengthen { .. }
             | Change::Wait { .. }

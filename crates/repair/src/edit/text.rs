@@ -106,20 +106,48 @@ impl Comparison<'_> {
                 came.push(statement);
                 continue;
             };
-            for gone in old.get(at..*own)? {
-                self.gone(thread, gone, &mut came, found)?;
-            }
+            self.all_gone(thread, old.get(at..*own)?, &mut came, found)?;
             self.before(thread, (*own, old), &mut came, found)?;
             self.words(old.get(*own)?, statement, found)?;
             at = own + 1;
         }
-        for gone in old.get(at..)? {
-            self.gone(thread, gone, &mut came, found)?;
-        }
+        self.all_gone(thread, old.get(at..)?, &mut came, found)?;
         if came.is_empty() { Some(()) } else { self.behind(thread, old.last()?, &came, found) }
     }
 
-    /// A statement that goes; what came before it takes its place.
+    /// Neighbours that go. What stands in one line goes together, so that no empty line is left.
+    fn all_gone(
+        &self,
+        thread: usize,
+        gone: &[Statement],
+        came: &mut Vec<&Statement>,
+        found: &mut Vec<TextEdit>,
+    ) -> Option<()> {
+        let mut rest = gone;
+        while let Some((first, others)) = rest.split_first() {
+            rest = others;
+            if !came.is_empty() {
+                self.gone(thread, first, came, found)?;
+                continue;
+            }
+            let mut extent = self.extent(first);
+            while let Some((next, others)) = rest.split_first() {
+                let own = self.extent(next);
+                let between = self.source.text.get(extent.end as usize..own.start as usize);
+                if self.old.layout == Layout::Columns
+                    || !between.is_some_and(|it| it.trim_matches([' ', '\t']).is_empty())
+                {
+                    break;
+                }
+                extent = extent.to(own);
+                rest = others;
+            }
+            found.push(self.edit(self.whole_line(extent), String::new()));
+        }
+        Some(())
+    }
+
+    /// A statement that goes, whose place is taken by what came before it.
     fn gone(
         &self,
         thread: usize,
@@ -128,10 +156,6 @@ impl Comparison<'_> {
         found: &mut Vec<TextEdit>,
     ) -> Option<()> {
         let extent = self.extent(own);
-        if came.is_empty() {
-            found.push(self.edit(self.whole_line(extent), String::new()));
-            return Some(());
-        }
         let lines = self.lines(thread, came)?;
         let between = if self.is_alone(extent) { format!("\n{}", self.indent(extent)) } else { " ".to_owned() };
         found.push(self.edit(extent, lines.join(&between)));
@@ -291,16 +315,18 @@ impl Comparison<'_> {
         before.unwrap_or_default().to_owned()
     }
 
-    /// With its line, where it stands alone.
+    /// With its line, where it stands alone; else with the blanks behind it.
     fn whole_line(&self, extent: Span) -> Span {
-        match self.is_alone(extent) && self.old.layout != Layout::Columns {
-            true => {
-                let rest = self.source.text.get(extent.end as usize..).unwrap_or_default();
-                let end = rest.find('\n').map_or(rest.len(), |newline| newline + 1);
-                Span::new(self.line_start(extent.start), extent.end + end as u32)
-            }
-            false => extent,
+        let rest = self.source.text.get(extent.end as usize..).unwrap_or_default();
+        if self.old.layout == Layout::Columns {
+            return extent;
         }
+        if self.is_alone(extent) {
+            let end = rest.find('\n').map_or(rest.len(), |newline| newline + 1);
+            return Span::new(self.line_start(extent.start), extent.end + end as u32);
+        }
+        let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        Span::new(extent.start, extent.end + blanks as u32)
     }
 }
 

@@ -13,9 +13,9 @@ pub mod costs;
 mod counterexamples;
 mod hit;
 mod oracle;
-mod paths;
-mod space;
-mod states;
+pub(crate) mod paths;
+pub(crate) mod space;
+pub(crate) mod states;
 mod told;
 pub mod want;
 

@@ -297,7 +297,7 @@ fn share_a_register(one: &Instruction, other: &Instruction) -> bool {
 }
 
 /// The registers of an operand. Those of an address count too: it may be computed between.
-fn named(operand: &Operand, all: &mut Vec<String>) {
+pub(crate) fn named(operand: &Operand, all: &mut Vec<String>) {
     match operand {
         Operand::Register(name) => all.push(name.clone()),
         Operand::Address(address) => {

@@ -110,7 +110,7 @@ impl Space {
 }
 
 /// The scopes that differ: what is wider than all threads orders nothing more, and a cluster of one CTA is that CTA.
-fn scopes(test: &Test) -> Vec<Scope> {
+pub(crate) fn scopes(test: &Test) -> Vec<Scope> {
     let widest = widest(test);
     let homes = || test.program.threads.iter().map(|thread| thread.place);
     let has_clusters = homes().any(|one| {
@@ -146,7 +146,7 @@ fn widest(test: &Test) -> Scope {
     }
 }
 
-const SCOPES: [Scope; 4] = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
+pub(crate) const SCOPES: [Scope; 4] = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
 
 /// A text that may be put into a gap: its row of costs, and how strong it is among others of its kind.
 struct Piece {
@@ -316,7 +316,7 @@ impl Maker<'_> {
 }
 
 /// The program of a changed test; None where it has no meaning.
-pub(super) fn changed_program(
+pub(crate) fn changed_program(
     litmus: &Litmus,
     edits: &[&Edit],
 ) -> Option<(Litmus, fencepost_program::program::Program)> {
@@ -327,7 +327,7 @@ pub(super) fn changed_program(
     Some((changed, program))
 }
 
-pub(super) fn plain(change: Change) -> Edit {
+pub(crate) fn plain(change: Change) -> Edit {
     Edit { change, reason: None, section: "", cost: 0 }
 }
 
@@ -370,7 +370,7 @@ fn is_right_before(body: &[Statement], anchor: &Anchor, at: usize) -> bool {
 }
 
 /// Whether an instruction neither touches memory nor orders anything.
-fn computes(found: &Instruction) -> bool {
+pub(crate) fn computes(found: &Instruction) -> bool {
     // An instruction of x86 touches memory where an operand is an address.
     if found.operands.iter().any(|operand| matches!(operand.node, Operand::Address(_))) {
         return false;
@@ -405,15 +405,15 @@ fn computes(found: &Instruction) -> bool {
 
 /// The words of an instruction that say what it orders.
 #[derive(Copy, Clone, Debug)]
-struct Strength {
-    what: What,
+pub(crate) struct Strength {
+    pub(crate) what: What,
     /// A bit each: strong, acquire, release; of a fence: acq_rel, sc.
-    kinds: u8,
-    scope: Option<Scope>,
+    pub(crate) kinds: u8,
+    pub(crate) scope: Option<Scope>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum What {
+pub(crate) enum What {
     Load,
     Store,
     Atomic,
@@ -422,14 +422,14 @@ enum What {
     Wait,
 }
 
-const STRONG: u8 = 1;
-const ACQUIRES: u8 = 2;
-const RELEASES: u8 = 4;
+pub(crate) const STRONG: u8 = 1;
+pub(crate) const ACQUIRES: u8 = 2;
+pub(crate) const RELEASES: u8 = 4;
 /// Of a fence.
-const SC: u8 = 2;
+pub(crate) const SC: u8 = 2;
 
 impl Strength {
-    fn of(found: &Instruction) -> Option<Strength> {
+    pub(crate) fn of(found: &Instruction) -> Option<Strength> {
         let has = |word: &str| found.modifiers.iter().any(|own| own.node == word);
         let what = match found.opcode.node.as_str() {
             "ld" if has("nc") || has("async") => return None,
@@ -480,7 +480,7 @@ impl Strength {
         all.iter().copied().filter(|kinds| self.kinds & !kinds == 0).collect()
     }
 
-    fn row(self) -> &'static str {
+    pub(crate) fn row(self) -> &'static str {
         match (self.what, self.kinds) {
             (What::Fence, kinds) if kinds & SC != 0 => "fence.sc",
             (What::Fence, _) => "fence.acq_rel",

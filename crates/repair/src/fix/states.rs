@@ -22,7 +22,7 @@ const WORK: u64 = 200_000;
 type States = BTreeSet<Vec<Value>>;
 
 /// The states of a test that its repairs must reach too.
-pub(super) struct Kept {
+pub(crate) struct Kept {
     interleaving: LoadedModel,
     /// By thread and name, or by name alone.
     observed: Vec<(Option<ThreadId>, String)>,
@@ -31,7 +31,7 @@ pub(super) struct Kept {
 
 impl Kept {
     /// None where there are too many to be known, or interleavings have no meaning for the test.
-    pub(super) fn new(test: &Test, model: &LoadedModel, options: &Options) -> Option<Kept> {
+    pub(crate) fn new(test: &Test, model: &LoadedModel, options: &Options) -> Option<Kept> {
         let interleaving = Models::shipped("sc")?;
         let program = &test.program;
         let is_data = |at: &usize| program.locations[*at].role == LocationRole::Data;
@@ -54,6 +54,20 @@ impl Kept {
 
     /// Whether a changed program reaches them; None where that is too much to say.
     pub(super) fn are_in(&self, program: &Program, options: &Options) -> Option<bool> {
+        let Some(terms) = self.terms(program) else { return Some(false) };
+        let reached = states(program, (&self.interleaving, None), &terms, options)?;
+        Some(self.states.is_subset(&reached))
+    }
+
+    /// Whether it reaches them and no others.
+    pub(crate) fn are_all_of(&self, program: &Program, options: &Options) -> Option<bool> {
+        let Some(terms) = self.terms(program) else { return Some(false) };
+        let reached = states(program, (&self.interleaving, None), &terms, options)?;
+        Some(self.states == reached)
+    }
+
+    /// What is observed, in a changed program; None where it is not there any more.
+    fn terms(&self, program: &Program) -> Option<Vec<Term>> {
         let term = |(thread, name): &(Option<ThreadId>, String)| match thread {
             Some(thread) => {
                 let registers = &program.threads.get(thread.index())?.registers;
@@ -65,10 +79,7 @@ impl Kept {
                 Some(Term::Memory(LocationId::new(at)))
             }
         };
-        let terms: Option<Vec<Term>> = self.observed.iter().map(term).collect();
-        let Some(terms) = terms else { return Some(false) };
-        let reached = states(program, (&self.interleaving, None), &terms, options)?;
-        Some(self.states.is_subset(&reached))
+        self.observed.iter().map(term).collect()
     }
 }
 

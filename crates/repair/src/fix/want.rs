@@ -19,7 +19,7 @@ pub struct Want {
 }
 
 impl Want {
-    pub(super) fn told(&self, test: &Test) -> FixWant {
+    pub(crate) fn told(&self, test: &Test) -> FixWant {
         let crash = &test.program.crash;
         let (program, prefix, question) = match self.aspect {
             Aspect::Crash(at) => (&test.program, "crash ", crash.questions.get(at)),

@@ -13,6 +13,7 @@ pub mod junit;
 pub mod machine;
 mod races;
 pub mod readings;
+pub mod slim;
 pub mod table;
 pub mod width;
 
