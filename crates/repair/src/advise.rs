@@ -20,7 +20,7 @@ use fencepost_report::{Diagnosis, QuestionAnswer, Race, Report, TerminationAnswe
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::verify::is_checked_again;
-use crate::{MOST_RACES, apply, crash, is_for};
+use crate::{MOST_RACES, apply, crash, is_for, whole};
 
 /// Answers one test under one model, and says what is missing where something is, if that is wanted.
 pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
@@ -46,6 +46,9 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
         let is_small = checked.evidence.unfolding.as_ref().is_none_or(|unfolding| is_checked_again(unfolding));
         if is_small {
             diagnose_stronger(&Runs::new(test, model, options), &mut checked.report);
+        }
+        if is_small {
+            whole::apply(test, model, options, &mut checked);
         }
         if let Repairs::By(whole) = &model.vocabulary.repairs {
             diagnose_as(test, whole, options, &mut checked.report);

@@ -28,14 +28,16 @@ pub(crate) fn told(checked: &mut Checked, told: Option<Told>) {
 }
 
 /// For a test without races: of those what is missing is said race by race.
-pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
+pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) -> Vec<Vec<Edit>> {
     if checked.report.termination.answer != TerminationAnswer::MayHang || !checked.evidence.races.is_empty() {
-        return;
+        return Vec::new();
     }
-    let Some(unfolding) = checked.evidence.unfolding.as_ref() else { return };
+    let Some(unfolding) = checked.evidence.unfolding.as_ref() else { return Vec::new() };
     let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions));
     let own = own(test, model, checked, &verifier);
+    let cures = verifier.into_cures();
     told(checked, own);
+    cures
 }
 
 /// What a wait for good lacks, beside the races that the test has.

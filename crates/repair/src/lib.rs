@@ -21,6 +21,7 @@ mod search;
 pub mod slim;
 mod unordered;
 mod verify;
+mod whole;
 
 use fencepost_check::judge::found::Checked;
 use fencepost_check::model::facts::Watched;
@@ -54,20 +55,22 @@ pub fn is_for(model: &LoadedModel) -> bool {
     model.vocabulary.repairs == Repairs::Own
 }
 
-/// Says of each race of the report what is missing, where the model knows asynchronous operations.
-pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
+/// Says of each race of the report what is missing, where the model knows asynchronous operations. Returns the changes that
+/// cure something, or were too much to check.
+pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) -> Vec<Vec<Edit>> {
     let (used, cut) = (checked.model.clone(), checked.test.clone());
     let test = cut.as_deref().unwrap_or(test);
     let model = used.as_deref().unwrap_or(model);
     if !is_for(model) {
-        return;
+        return Vec::new();
     }
     if checked.evidence.races.is_empty() {
-        outcome::apply(test, model, options, checked);
-        return hang::apply(test, model, options, checked);
+        let mut cures = outcome::apply(test, model, options, checked);
+        cures.extend(hang::apply(test, model, options, checked));
+        return cures;
     }
     let evidence = &checked.evidence;
-    let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return };
+    let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return Vec::new() };
     let keys = evidence.races.iter().map(|(pair, _)| observe::places(unfolding, *pair)).collect();
     let verifier = Verifier::new(test, model, options, keys, (unfolding, checked.report.executions));
     let watching = Watched::new(&model.model, &model.vocabulary);
@@ -108,7 +111,9 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
         }
     }
     let own = cures.told.or_else(|| hang::own(test, model, checked, &verifier));
+    let cures = verifier.into_cures();
     hang::told(checked, own);
+    cures
 }
 
 /// What leaves no race of the test.

@@ -66,6 +66,8 @@ pub struct Repair {
     pub cost: u32,
     /// Nothing cheaper among all changes is a repair; else some cheaper ones were not decided.
     pub cheapest: bool,
+    /// Other changes that cost as much and are repairs too, some of them.
+    pub alternatives: Vec<Vec<FixChange>>,
     /// Why the second engine did not confirm it; null where it did.
     pub second_engine: Option<WhyUnknown>,
     /// Why two more rounds of its loops were not decided; null where they were.
@@ -117,6 +119,22 @@ pub enum What {
         by: i64,
         at: Option<Line>,
     },
+    /// A declaration comes, or has another value.
+    Declared {
+        text: String,
+    },
+    /// Several lines that belong together.
+    Several {
+        parts: Vec<Part>,
+    },
+}
+
+/// What comes at one place, and what it takes the place of.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Part {
+    pub at: Spot,
+    pub was: Option<String>,
+    pub text: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]

@@ -82,6 +82,23 @@ fn what_no_change_repairs_is_said_and_nothing_is_written() {
 }
 
 #[test]
+fn repairs_of_equal_cost_are_told_beside_the_one_further_up() {
+    let text = MP.replace("  st.relaxed.gpu.u32 [y], 1;", "  st.relaxed.gpu.u32 [z], 1;\n  st.relaxed.gpu.u32 [y], 1;");
+    let folder = Folder::new();
+    folder.write("t.litmus", text.replace("y = 0;", "y = 0; z = 0;"));
+    folder.write("costs.tsv", "fence.acq_rel\tgpu\t1\tcheap here\n");
+    let run = fencepost(&folder, &["fix", "t.litmus", "--costs", "costs.tsv"]);
+    assert!(run.out.contains("repaired, cheapest (cost 2)"), "{}{}", run.out, run.err);
+    assert!(run.out.contains("P0 behind line 4: `fence.acq_rel.gpu` comes (cost 1)"), "{}", run.out);
+    let other =
+        "or, as cheap: P0 behind line 5: `fence.acq_rel.gpu` comes; P1 behind line 9: `fence.acq_rel.gpu` comes";
+    assert!(run.out.contains(other), "{}", run.out);
+    let run = fencepost(&folder, &["fix", "t.litmus", "--costs", "costs.tsv", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!(report["repair"]["alternatives"].as_array().map(Vec::len), Some(1), "{}", run.out);
+}
+
+#[test]
 fn store_buffering_of_x86_needs_two_fences() {
     let text = "X86 SB\n{ x=0; y=0; }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MOV EAX,[y] | MOV EAX,[x] \
                 ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
@@ -95,7 +112,7 @@ fn barriers_parities_counts_and_places_are_repaired() {
     for (test, sentence) in [
         ("h7-init-without-barrier", "P0 behind line 6, P1 before line 12: `bar.sync 0` comes"),
         ("h5-too-many-arrivals", "the declaration of b: the mbarrier waits for 1 arrival more"),
-        ("j3-load-before-wait", "P1 line 10: `ld.global.u32 %r1, [out]` goes behind line 11"),
+        ("j3-load-before-wait", "P1 line 11: `griddepcontrol.wait` goes before line 10"),
         ("h7-two-threads-init", "`mbarrier.init.shared::cta.b64 [b], 1` goes"),
         ("i8-no-wgmma-fence", "`wgmma.fence.sync.aligned` comes"),
     ] {

@@ -32,6 +32,7 @@ mod model_parts;
 mod mutants;
 mod neutral;
 mod output;
+mod pairs;
 mod places;
 mod readings;
 mod slim;

@@ -10,7 +10,7 @@ use fencepost_syntax::{Span, Spanned};
 use crate::edit::{Change, Edit, End, SCOPES, Semantics, Whole, scope_word, semantics_word};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, position};
-use crate::scene::slots::settled;
+use crate::scene::slots::{Unit, UnitKind, settled, units};
 
 pub(crate) const SEMANTICS: &[&str] = &["weak", "relaxed", "acquire", "release", "acq_rel", "volatile"];
 
@@ -80,9 +80,13 @@ impl Work {
             }
             Change::Move { span, to, .. } => {
                 let at = position(&self.litmus, to.thread, *span)?;
-                let moved = self.litmus.threads.get(to.thread.index())?.body.get(at)?.clone();
-                self.gone.push((to.thread.index(), at));
-                self.put(to, vec![moved])?;
+                let body = &self.litmus.threads.get(to.thread.index())?.body;
+                // A loop that waits is moved as a whole.
+                let is_own = |unit: &&Unit| unit.kind == UnitKind::Loop && (unit.first..=unit.last).contains(&at);
+                let own = units(body).iter().find(is_own).map_or(at..=at, |unit| unit.first..=unit.last);
+                let moved = body.get(own.clone())?.to_vec();
+                self.gone.extend(own.map(|at| (to.thread.index(), at)));
+                self.put(to, moved)?;
             }
             Change::Hand { thread, span, to } => {
                 let at = position(&self.litmus, *thread, *span)?;

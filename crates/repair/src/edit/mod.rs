@@ -240,6 +240,30 @@ impl Edit {
     }
 }
 
+impl Change {
+    /// The instructions of the text that it changes, or beside which it puts something.
+    pub(crate) fn touched(&self) -> Vec<Span> {
+        match self {
+            Change::Insert { at } => at.iter().map(|(anchor, _)| anchor.span).collect(),
+            Change::Poll { at, .. } => vec![at.span],
+            Change::Alternate(alternate) => match &alternate.place {
+                Placed::New { at, .. } | Placed::Instead { at, .. } => vec![at.span],
+            },
+            Change::Again(again) => vec![again.access],
+            Change::Remove { span, .. }
+            | Change::Strengthen { span, .. }
+            | Change::Wait { span, .. }
+            | Change::Replace { span, .. }
+            | Change::Reword { span, .. }
+            | Change::Return { span, .. }
+            | Change::Move { span, .. }
+            | Change::Hand { span, .. } => vec![*span],
+            Change::Count { inits, .. } => inits.iter().map(|(_, span)| *span).collect(),
+            Change::Declare { .. } | Change::Append { .. } | Change::Start { .. } => Vec::new(),
+        }
+    }
+}
+
 pub(crate) fn scope_word(scope: Scope) -> &'static str {
     match scope {
         Scope::Cta => "cta",

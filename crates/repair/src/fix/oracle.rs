@@ -36,13 +36,16 @@ pub(super) struct Oracle<'o> {
     pub(super) test: &'o Test,
     pub(super) model: &'o LoadedModel,
     pub(super) options: &'o Options,
+    /// With the time that is kept for what confirms a repair.
+    whole: &'o Options,
     pub(super) wants: &'o [Want],
     /// What is looked at first: what was wrong last.
     first: Cell<Stage>,
     known: RefCell<BTreeMap<Vec<usize>, Judged>>,
     counterexamples: RefCell<Counterexamples>,
-    /// How many changed tests were looked at.
+    /// How many changed tests were looked at, and how many may be.
     pub(super) asked: Cell<u64>,
+    most: u64,
 }
 
 /// How much is asked at once.
@@ -54,9 +57,25 @@ enum Stage {
 }
 
 impl<'o> Oracle<'o> {
-    pub(super) fn new(test: &'o Test, model: &'o LoadedModel, options: &'o Options, wants: &'o [Want]) -> Oracle<'o> {
+    pub(super) fn new(
+        test: &'o Test,
+        model: &'o LoadedModel,
+        (options, whole): (&'o Options, &'o Options),
+        wants: &'o [Want],
+    ) -> Oracle<'o> {
         let (known, counterexamples, asked) = (RefCell::default(), RefCell::default(), Cell::new(0));
-        Oracle { test, model, options, wants, first: Cell::new(Stage::Questions), known, counterexamples, asked }
+        let first = Cell::new(Stage::Questions);
+        Oracle { test, model, options, whole, wants, first, known, counterexamples, asked, most: u64::MAX }
+    }
+
+    /// Looks at so many changed tests only.
+    pub(super) fn at_most(self, most: u64) -> Oracle<'o> {
+        Oracle { most, ..self }
+    }
+
+    /// Whether a limit was reached.
+    pub(super) fn is_over(&self) -> bool {
+        self.asked.get() >= self.most || self.options.budget.is_over()
     }
 
     /// The test with these changes, which are known by their numbers.
@@ -99,7 +118,7 @@ impl<'o> Oracle<'o> {
         {
             return wrong;
         }
-        if self.options.budget.is_over() {
+        if self.is_over() {
             return Judged::Open(Why::Time);
         }
         let judged = self.stage(&test, Stage::All);
@@ -167,11 +186,11 @@ impl<'o> Oracle<'o> {
         let test = self.test.with_program(program);
         let options = Options {
             engine,
-            bound: self.options.bound + rounds,
+            bound: self.whole.bound + rounds,
             outcomes: Outcomes::Capped,
             advice: Wanted::No,
             fingerprint: Wanted::No,
-            ..self.options.clone()
+            ..self.whole.clone()
         };
         let answers = readings::answers(&test, self.model, &options);
         if let Some(why) = &answers.refused {

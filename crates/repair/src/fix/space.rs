@@ -14,7 +14,9 @@ use fencepost_syntax::sorted::SortedMap;
 use fencepost_syntax::{Severity, Span};
 
 use super::costs::Costs;
-use crate::edit::{Change, Edit, Semantics, scope_word};
+use super::difference;
+use super::strength::{SCOPES, Strength, What};
+use crate::edit::{Change, Edit, scope_word};
 use crate::scene::anchor::{Anchor, Side, instruction, position};
 use crate::scene::slots::{UnitKind, units};
 
@@ -61,6 +63,7 @@ impl Space {
             for found in thread.body.iter().filter_map(instruction) {
                 if arch == Arch::Ptx && !is_kept(found.span()) {
                     space.add(maker.words(id, found));
+                    space.add(maker.wider(id, found));
                 }
             }
             for anchor in gaps(&thread.body, id).into_iter().filter(|gap| !is_kept(gap.span)) {
@@ -99,9 +102,45 @@ impl Space {
         (0..self.options.len()).filter(move |at| self.places[*at] == place)
     }
 
+    /// The option itself, or the strongest of its place that is no `fence.sc`.
+    pub(super) fn mild(&self, option: usize) -> Option<usize> {
+        let is_sc = |at: usize| {
+            self.options[at].edits.iter().any(|edit| match &edit.change {
+                Change::Insert { at } => at.iter().any(|(_, text)| text.starts_with("fence.sc")),
+                Change::Replace { by, .. } => by.starts_with("fence.sc"),
+                _ => false,
+            })
+        };
+        if !is_sc(option) {
+            return Some(option);
+        }
+        let milder = self.of_place(self.places[option]).filter(|at| self.is_below(*at, option) && !is_sc(*at));
+        milder.max_by_key(|at| self.costs[*at])
+    }
+
+    /// What the cheapest option of a place costs.
+    pub(super) fn least(&self, place: usize) -> u32 {
+        self.of_place(place).map(|at| self.costs[at]).min().unwrap_or(0)
+    }
+
     /// Whether what one allows includes what the other does.
     pub(super) fn is_below(&self, one: usize, other: usize) -> bool {
         self.places[one] == self.places[other] && self.options[one].level.is_below(self.options[other].level)
+    }
+
+    /// The texts that may be put into a thread.
+    pub(super) fn texts(&self, thread: ThreadId) -> Vec<&str> {
+        let mut texts: Vec<&str> = Vec::new();
+        for edit in self.options.iter().flat_map(|option| &option.edits) {
+            if let Change::Insert { at } = &edit.change
+                && let [(anchor, text)] = at.as_slice()
+                && anchor.thread == thread
+                && !texts.contains(&text.as_str())
+            {
+                texts.push(text);
+            }
+        }
+        texts
     }
 
     pub(super) fn edits<'s>(&'s self, chosen: &[usize]) -> Vec<&'s Edit> {
@@ -146,8 +185,6 @@ fn widest(test: &Test) -> Scope {
     }
 }
 
-pub(crate) const SCOPES: [Scope; 4] = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
-
 /// A text that may be put into a gap: its row of costs, and how strong it is among others of its kind.
 struct Piece {
     /// Those of one kind are options of one place.
@@ -157,7 +194,32 @@ struct Piece {
     level: Level,
 }
 
+/// By how many groups a wait covers too little.
+const SHORT: u8 = 4;
+
 const ONE: Level = Level { kinds: 1, reach: 1 };
+
+/// The address of a map, which may be an element of an array.
+fn address_of_map(name: &str) -> String {
+    let element = name.split_once('[').and_then(|(base, rest)| {
+        let index: u32 = rest.trim_end_matches(']').parse().ok()?;
+        Some(if index == 0 { base.to_owned() } else { format!("{base}+{}", 128 * index) })
+    });
+    element.unwrap_or_else(|| name.to_owned())
+}
+
+/// For the state spaces that they are about.
+fn async_fences() -> Vec<Piece> {
+    let fence = |(words, scope, kinds): (&str, &'static str, u8)| Piece {
+        kind: "fence.proxy.async",
+        text: format!("fence.proxy.async{words}"),
+        cost: ("fence.proxy.async", scope),
+        level: Level { kinds, reach: 1 },
+    };
+    [(".shared::cta", "cta", 1), (".global", "gpu", 4), (".shared::cluster", "cluster", 3), ("", "-", 7)]
+        .map(fence)
+        .into()
+}
 
 fn x86_pieces() -> Vec<Vec<Piece>> {
     vec![vec![Piece { kind: "mfence", text: "mfence".to_owned(), cost: ("mfence", "-"), level: ONE }]]
@@ -187,9 +249,12 @@ impl Maker<'_> {
         let span = found.span();
         let before = self.costs.of(now.row(), now.scope.map_or("-", scope_word));
         let mut options = Vec::new();
+        let widest = self.scopes().last().map_or(1, |(reach, _)| *reach);
         for kinds in now.reachable() {
             for (reach, scope) in self.scopes() {
-                if now.scope.is_some_and(|own| own > scope) {
+                // What reaches all threads orders as much as what reaches further.
+                let is_narrower = now.scope.is_some_and(|own| own > scope) && reach != widest;
+                if is_narrower || now.what == What::Meet && scope != Scope::Cluster {
                     continue;
                 }
                 let level = Level { kinds, reach };
@@ -204,6 +269,50 @@ impl Maker<'_> {
                 if self.is_sound(name, &edits) {
                     options.push((Choosable { edits, level }, cost));
                 }
+            }
+        }
+        options
+    }
+
+    /// The same wait for more groups, the same proxy fence for more threads or more memory.
+    fn wider(&mut self, thread: ThreadId, found: &Instruction) -> Vec<(Choosable, u32)> {
+        let has = |word: &str| found.modifiers.iter().any(|own| own.node == word);
+        let text = self.test.instruction_text(found.span()).trim_end_matches(';').to_owned();
+        let mut others: Vec<(String, Level)> = Vec::new();
+        if let (true, Some(Operand::Integer(newest))) =
+            (has("wait_group"), found.operands.last().map(|operand| &operand.node))
+        {
+            let newest = u8::try_from(*newest).unwrap_or(u8::MAX);
+            let head = text.strip_suffix(&newest.to_string()).unwrap_or_default();
+            let whole = head.replacen(".read", "", 1);
+            for fewer in (0..=newest).rev().take(usize::from(SHORT)).filter(|_| !head.is_empty()) {
+                let reach = newest - fewer;
+                others.push((format!("{head}{fewer}"), Level { kinds: 1, reach }));
+                others.push((format!("{whole}{fewer}"), Level { kinds: if has("read") { 3 } else { 1 }, reach }));
+            }
+        }
+        let is_async = has("async") && matches!(found.opcode.node.as_str(), "cp" | "red" | "st" | "multimem");
+        if found.opcode.node == "fence" && has("proxy") || is_async {
+            let own = SCOPES.into_iter().find(|scope| has(scope_word(*scope)));
+            for (reach, scope) in self.scopes().into_iter().filter(|(_, scope)| own.is_some_and(|own| own < *scope)) {
+                let own = own.map_or("", scope_word);
+                let wide = text.replacen(&format!(".{own}"), &format!(".{}", scope_word(scope)), 1);
+                others.push((wide, Level { kinds: 1, reach }));
+            }
+            for narrow in [".shared::cta", ".shared::cluster", ".global"].iter().filter(|_| has("async") && !is_async) {
+                others.push((text.replacen(narrow, "", 1), Level { kinds: 1, reach: 1 }));
+            }
+        }
+        others.retain(|(other, _)| *other != text);
+        others.dedup_by(|one, other| one.0 == other.0);
+        let span = found.span();
+        let mut options = Vec::new();
+        for (text, level) in others {
+            let edits = vec![plain(Change::Replace { thread, span, by: format!("{text};") })];
+            let changed = Edit::apply_all(&edits.iter().collect::<Vec<_>>(), &self.test.litmus);
+            let cost = changed.and_then(|changed| difference::cost(&self.test.litmus, &changed, self.costs));
+            if let (Some(cost), true) = (cost, self.is_sound(format!("{text} {span:?}"), &edits)) {
+                options.push((Choosable { edits, level }, cost.max(1)));
             }
         }
         options
@@ -239,18 +348,41 @@ impl Maker<'_> {
             .iter()
             .any(|one| addresses.iter().any(|other| one.location == other.location && one.generic != other.generic));
         let mut pieces = Vec::new();
+        // Before and behind a fence of its own gap.
         if is_async {
-            pieces.push(one("fence.proxy.async", "fence.proxy.async"));
+            pieces.push(async_fences());
         }
         pieces.push(fences);
         if is_async {
-            pieces.push(one("fence.proxy.async", "fence.proxy.async"));
+            pieces.push(async_fences());
         }
         if is_aliased {
             pieces.push(one("fence.proxy.alias", "fence.proxy.alias"));
         }
+        let is_half = |it: &Instruction| modifier(it, "alias") && (modifier(it, "acquire") || modifier(it, "release"));
+        if let (true, Some((_, widest))) = (anywhere(&is_half), self.scopes().last()) {
+            for half in ["acquire", "release"] {
+                let text = format!("fence.proxy.alias.{half}.{}", scope_word(*widest));
+                pieces.push(one(&text, "fence.proxy.alias"));
+            }
+        }
+        if anywhere(&|it| it.opcode.node == "mbarrier" && modifier(it, "init")) {
+            pieces.push(one("fence.mbarrier_init.release.cluster", "fence.mbarrier_init"));
+        }
+        if anywhere(&|it| it.modifiers.iter().any(|word| word.node.starts_with("sync_restrict"))) {
+            for (half, memory) in [("acquire", "cluster"), ("release", "cta")] {
+                let restricted = format!("{half}.sync_restrict::shared::{memory}.cluster");
+                pieces.push(one(&format!("fence.proxy.async::generic.{restricted}"), "fence.proxy.async"));
+                pieces.push(vec![Piece {
+                    kind: "one",
+                    text: format!("fence.{restricted}"),
+                    cost: ("fence.acq_rel", "cluster"),
+                    level: ONE,
+                }]);
+            }
+        }
         let maps = self.test.program.locations.iter().filter(|it| it.role == LocationRole::TensorMap);
-        let maps: Vec<&str> = maps.map(|it| it.name.as_str()).collect();
+        let maps: Vec<String> = maps.map(|it| address_of_map(&it.name)).collect();
         if let (false, Some((_, widest))) = (maps.is_empty(), self.scopes().last()) {
             let scope = scope_word(*widest);
             pieces.push(one(&format!("fence.proxy.tensormap::generic.release.{scope}"), "fence.proxy.tensormap"));
@@ -401,115 +533,4 @@ pub(crate) fn computes(found: &Instruction) -> bool {
             | "ret"
             | "exit"
     )
-}
-
-/// The words of an instruction that say what it orders.
-#[derive(Copy, Clone, Debug)]
-pub(crate) struct Strength {
-    pub(crate) what: What,
-    /// A bit each: strong, acquire, release; of a fence: acq_rel, sc.
-    pub(crate) kinds: u8,
-    pub(crate) scope: Option<Scope>,
-}
-
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum What {
-    Load,
-    Store,
-    Atomic,
-    Fence,
-    Arrive,
-    Wait,
-}
-
-pub(crate) const STRONG: u8 = 1;
-pub(crate) const ACQUIRES: u8 = 2;
-pub(crate) const RELEASES: u8 = 4;
-/// Of a fence.
-pub(crate) const SC: u8 = 2;
-
-impl Strength {
-    pub(crate) fn of(found: &Instruction) -> Option<Strength> {
-        let has = |word: &str| found.modifiers.iter().any(|own| own.node == word);
-        let what = match found.opcode.node.as_str() {
-            "ld" if has("nc") || has("async") => return None,
-            "ld" => What::Load,
-            "st" if has("async") || has("bulk") => return None,
-            "st" => What::Store,
-            "atom" => What::Atomic,
-            "red" if has("async") => return None,
-            "red" => What::Atomic,
-            "fence" if has("acq_rel") || has("sc") => What::Fence,
-            "mbarrier" if has("arrive") || has("arrive_drop") => What::Arrive,
-            "mbarrier" if has("try_wait") || has("test_wait") => What::Wait,
-            _ => return None,
-        };
-        // Both are strong at the widest scope, and stay what they are.
-        if has("volatile") || has("mmio") {
-            return None;
-        }
-        let scope = SCOPES.into_iter().find(|scope| has(scope_word(*scope)));
-        let acquires = if has("acquire") || has("acq_rel") { ACQUIRES } else { 0 };
-        let releases = if has("release") || has("acq_rel") { RELEASES } else { 0 };
-        let kinds = match what {
-            What::Fence => STRONG | if has("sc") { SC } else { 0 },
-            What::Arrive => STRONG | if has("relaxed") { 0 } else { RELEASES },
-            What::Wait => STRONG | if has("relaxed") { 0 } else { ACQUIRES },
-            What::Atomic => STRONG | acquires | releases,
-            What::Load | What::Store if has("relaxed") || acquires | releases != 0 => STRONG | acquires | releases,
-            What::Load | What::Store => 0,
-        };
-        let default = match what {
-            What::Arrive | What::Wait => Some(Scope::Cta),
-            What::Atomic => Some(Scope::Gpu),
-            _ => None,
-        };
-        Some(Strength { what, kinds, scope: scope.or(default) })
-    }
-
-    /// What it may be as well.
-    fn reachable(self) -> Vec<u8> {
-        let all: &[u8] = match self.what {
-            What::Load => &[STRONG, STRONG | ACQUIRES],
-            What::Store => &[STRONG, STRONG | RELEASES],
-            What::Atomic => &[STRONG, STRONG | ACQUIRES, STRONG | RELEASES, STRONG | ACQUIRES | RELEASES],
-            What::Fence => &[STRONG, STRONG | SC],
-            What::Arrive => &[STRONG | RELEASES],
-            What::Wait => &[STRONG | ACQUIRES],
-        };
-        all.iter().copied().filter(|kinds| self.kinds & !kinds == 0).collect()
-    }
-
-    pub(crate) fn row(self) -> &'static str {
-        match (self.what, self.kinds) {
-            (What::Fence, kinds) if kinds & SC != 0 => "fence.sc",
-            (What::Fence, _) => "fence.acq_rel",
-            (_, 0) => "weak",
-            (_, STRONG) => "relaxed",
-            (_, kinds) if kinds & ACQUIRES == 0 => "release",
-            (_, kinds) if kinds & RELEASES == 0 => "acquire",
-            _ => "acq_rel",
-        }
-    }
-
-    fn changes(self, thread: ThreadId, span: Span, kinds: u8, scope: Scope) -> Vec<Change> {
-        let strengthen = |semantics| Change::Strengthen { thread, span, semantics, scope: Some(scope) };
-        if self.what == What::Fence {
-            if kinds == self.kinds {
-                return vec![strengthen(None)];
-            }
-            return vec![Change::Replace { thread, span, by: format!("fence.sc.{};", scope_word(scope)) }];
-        }
-        let mut changes = Vec::new();
-        if kinds & RELEASES != 0 {
-            changes.push(strengthen(Some(Semantics::Release)));
-        }
-        if kinds & ACQUIRES != 0 {
-            changes.push(strengthen(Some(Semantics::Acquire)));
-        }
-        if changes.is_empty() {
-            changes.push(strengthen(Some(Semantics::Relaxed)));
-        }
-        changes
-    }
 }

@@ -45,9 +45,9 @@ const MOST_PAIRS: usize = 3;
 const SMALL: u32 = 6;
 
 /// For a test without races: those say themselves what is missing.
-pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
+pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) -> Vec<Vec<Edit>> {
     let evidence = &checked.evidence;
-    let Some(unfolding) = evidence.unfolding.as_ref() else { return };
+    let Some(unfolding) = evidence.unfolding.as_ref() else { return Vec::new() };
     let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions)).of_outcome();
     let watching = Watched::new(&model.model, &model.vocabulary);
     // What every execution does comes from nothing that another would do otherwise.
@@ -64,6 +64,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
         let scene = Scene::new(test, unfolding, execution, &watching);
         answer.cause = Search { test, options, verifier: &verifier, question }.cause(&scene).map(Box::new);
     }
+    verifier.into_cures()
 }
 
 /// Whether the question is about what must not be.

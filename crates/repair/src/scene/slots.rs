@@ -95,7 +95,11 @@ pub(crate) fn loop_end(body: &[Statement], label_at: usize, label: &str) -> Opti
 /// Whether a loop with it does more than to wait, or to try again.
 fn has_effect(instruction: &Instruction) -> bool {
     let arrives = |word: &str| matches!(word, "arrive" | "arrive_drop" | "expect_tx" | "complete_tx");
-    match instruction.opcode.node.as_str() {
+    // Of x86, what writes to memory names that first.
+    let is_address_first = matches!(instruction.operands.first(), Some(it) if matches!(it.node, Operand::Address(_)));
+    match instruction.opcode.node.to_ascii_lowercase().as_str() {
+        "cmp" | "test" => false,
+        _ if is_address_first => true,
         "bar" | "barrier" | "cp" | "red" | "st" | "tcgen05" | "wgmma" => true,
         "mbarrier" => instruction.modifiers.iter().any(|word| arrives(&word.node)),
         _ => false,
@@ -107,8 +111,12 @@ fn goes_to(instruction: &Instruction, label: &str) -> bool {
     leaves(instruction) && instruction.operands.iter().any(|operand| is_label(&operand.node))
 }
 
-fn leaves(instruction: &Instruction) -> bool {
-    matches!(instruction.opcode.node.as_str(), "bra" | "brx" | "ret" | "exit" | "call" | "trap")
+/// Whether a thread may go elsewhere here: the jumps of PTX, of Dartagnan's dialect and of x86.
+pub(crate) fn leaves(instruction: &Instruction) -> bool {
+    match instruction.opcode.node.to_ascii_lowercase().as_str() {
+        "bra" | "brx" | "ret" | "exit" | "call" | "trap" | "goto" | "beq" | "bne" => true,
+        other => other.starts_with('j'),
+    }
 }
 
 /// A place on the way, and the statements that are passed to get there.

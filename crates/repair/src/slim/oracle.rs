@@ -205,9 +205,9 @@ impl<'o> Oracle<'o> {
                 let results = registers.filter(|(_, it)| !waiting.contains(&(thread, it.name.clone())));
                 program.shown.extend(results.map(|(at, _)| Term::Register(thread, RegisterId::new(at))));
             }
-            Kept::new(&self.test.with_program(program), self.model, self.options)
+            Kept::new(&self.test.with_program(program), self.model, self.options, &[])
         });
-        kept.as_ref()?.are_all_of(program, self.options)
+        kept.as_ref()?.are_all_of(program, self.model, self.options)
     }
 
     /// Whether another way to check finds the answers that it finds for the test.

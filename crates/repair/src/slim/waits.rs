@@ -14,8 +14,9 @@ use fencepost_syntax::litmus::{Arch, Statement};
 use super::place::{Effect, Level, Place, Weaker};
 use crate::edit::{Change, Edit, scope_word};
 use crate::fix::costs::Costs;
-use crate::fix::paths::named;
-use crate::fix::space::{Strength, computes, plain};
+use crate::fix::paths::moved::named;
+use crate::fix::space::{computes, plain};
+use crate::fix::strength::Strength;
 use crate::scene::anchor::instruction;
 use crate::scene::slots::{Unit, UnitKind, units};
 

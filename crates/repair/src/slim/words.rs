@@ -9,14 +9,16 @@ use super::place::{Level, Place, Weaker, gone, place, saving};
 use crate::edit::apply::{SEMANTICS, semantics_position};
 use crate::edit::{Change, SCOPES as SCOPE_WORDS, scope_word};
 use crate::fix::costs::Costs;
-use crate::fix::space::{ACQUIRES, RELEASES, SC, SCOPES, STRONG, Strength, What, plain, scopes};
+use crate::fix::space::{plain, scopes};
+use crate::fix::strength::{ACQUIRES, RELEASES, SC, SCOPES, STRONG, Strength, What};
 
 /// None for an instruction without such words.
 pub(super) fn options(test: &Test, costs: &Costs, thread: ThreadId, found: &Instruction) -> Option<Place> {
     if let Some(place) = persist_words(test, costs, thread, found).or_else(|| cluster_arrival(costs, thread, found)) {
         return Some(place);
     }
-    let now = Strength::of(found)?;
+    // What is volatile stays what it is.
+    let now = Strength::of(found).filter(|_| found.modifiers.iter().all(|word| word.node != "volatile"))?;
     let cost = costs.of(now.row(), now.scope.map_or("-", scope_word));
     let mut options = Vec::new();
     for kinds in weaker(now) {
@@ -44,6 +46,8 @@ fn weaker(now: Strength) -> Vec<u8> {
         What::Fence => &[STRONG, STRONG | SC],
         What::Arrive => &[STRONG, STRONG | RELEASES],
         What::Wait => &[STRONG, STRONG | ACQUIRES],
+        // It is left out with its wait or not at all.
+        What::Meet => &[],
     };
     all.iter().copied().filter(|kinds| kinds & !now.kinds == 0 && now.kinds != 0).collect()
 }

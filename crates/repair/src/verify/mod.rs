@@ -141,6 +141,8 @@ pub(crate) struct Verifier<'a> {
     is_hopeless: bool,
     /// A guess is checked that is likely to leave few executions.
     is_hopeful: Cell<bool>,
+    /// Changes that leave less wrong than there was, or nothing, and those that were too much to check.
+    cures: RefCell<Vec<Vec<Edit>>>,
 }
 
 /// Whether a test is small enough to be checked again and again: with other lines, and under other readings.
@@ -183,6 +185,20 @@ impl<'a> Verifier<'a> {
             weight,
             is_hopeless,
             is_hopeful: Cell::new(false),
+            cures: RefCell::default(),
+        }
+    }
+
+    /// The changes that cure something, or were too much to check, in the order in which they were tried.
+    pub(crate) fn into_cures(self) -> Vec<Vec<Edit>> {
+        self.cures.into_inner()
+    }
+
+    fn note(&self, edits: &[&Edit]) {
+        let edits: Vec<Edit> = edits.iter().map(|edit| (*edit).clone()).collect();
+        let mut cures = self.cures.borrow_mut();
+        if !cures.contains(&edits) {
+            cures.push(edits);
         }
     }
 
@@ -215,6 +231,14 @@ impl<'a> Verifier<'a> {
     }
 
     pub(crate) fn check(&self, edits: &[&Edit], pair: (EventId, EventId), unfolding: &Unfolding) -> Found {
+        let found = self.found(edits, pair, unfolding);
+        if found.is_cure() || found == Found::Unknown {
+            self.note(edits);
+        }
+        found
+    }
+
+    fn found(&self, edits: &[&Edit], pair: (EventId, EventId), unfolding: &Unfolding) -> Found {
         let Some(changed) = Edit::apply_all(edits, &self.test.litmus) else { return Found::Stays };
         if self.of_outcome {
             return self.kept(&changed);
@@ -281,6 +305,9 @@ impl<'a> Verifier<'a> {
             && self.is_right(&changed, own) == Some(true)
             && shown(rounds::longer(&changed, stages)) != Some(false);
         self.is_hopeful.set(false);
+        if mends {
+            self.note(edits);
+        }
         self.mended.borrow_mut().insert(text, mends);
         mends
     }

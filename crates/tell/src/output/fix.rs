@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use fencepost_check::phrase;
-use fencepost_report::fix::{Because, FixAnswer, FixReport, Line, Repair, Spot, What};
+use fencepost_report::fix::{Because, FixAnswer, FixReport, Line, Part, Repair, Spot, What};
 use fencepost_report::piece::Side;
 
 /// Puts what is not known into words.
@@ -58,6 +58,10 @@ fn repaired(text: &mut String, report: &FixReport, repair: &Repair) {
     for change in &repair.changes {
         let _ = writeln!(text, "  {} (cost {})", sentence(&change.what), change.cost);
     }
+    for other in &repair.alternatives {
+        let sentences: Vec<String> = other.iter().map(|change| sentence(&change.what)).collect();
+        let _ = writeln!(text, "  or, as cheap: {}", sentences.join("; "));
+    }
     let changes = phrase::count(report.options, "change");
     let asked = phrase::count(report.asked, "changed test");
     let _ = match repair.cheapest {
@@ -97,6 +101,14 @@ fn sentence(what: &What) -> String {
             let place = at.as_ref().map_or_else(|| format!("the declaration of {mbarrier}"), line);
             let number = phrase::count(by.unsigned_abs(), "arrival");
             format!("{place}: the mbarrier waits for {number} {}", if *by > 0 { "more" } else { "fewer" })
+        }
+        What::Declared { text } => format!("`{text}` is declared"),
+        What::Several { parts } => {
+            let part = |part: &Part| match &part.was {
+                Some(was) => format!("{}: `{}` in place of `{was}`", spot(&part.at), part.text),
+                None => format!("{}: `{}` comes", spot(&part.at), part.text),
+            };
+            parts.iter().map(part).collect::<Vec<_>>().join(", ")
         }
     }
 }
@@ -195,7 +207,40 @@ fn steps(old: &[&str], new: &[&str]) -> Vec<Step> {
 
 #[cfg(test)]
 mod tests {
-    use super::diff;
+    use fencepost_report::fix::{FixAnswer, FixChange, FixReport, Repair, SCHEMA, What};
+
+    use super::{diff, text};
+
+    #[test]
+    fn a_repair_that_is_not_proved_the_cheapest_is_the_best_found() {
+        let what = What::Declared { text: ".launch 0 -> 1".to_owned() };
+        let change = FixChange { what, cost: 3, edits: Vec::new() };
+        let repair = Repair {
+            changes: vec![change.clone()],
+            cost: 3,
+            cheapest: false,
+            alternatives: vec![vec![change]],
+            second_engine: None,
+            more_rounds: None,
+            writable: true,
+        };
+        let report = FixReport {
+            schema: SCHEMA,
+            test: "t".to_owned(),
+            file: "t.litmus".to_owned(),
+            model: "ptx".to_owned(),
+            answer: FixAnswer::Repaired,
+            wants: Vec::new(),
+            repair: Some(repair),
+            why: None,
+            options: 9,
+            asked: 4,
+        };
+        let told = text(&report);
+        assert!(told.contains("repaired, best found (cost 3)\n  `.launch 0 -> 1` is declared (cost 3)\n"), "{told}");
+        assert!(told.contains("  or, as cheap: `.launch 0 -> 1` is declared\n"), "{told}");
+        assert!(told.contains("cheaper ones among 9 changes were not decided (4 changed tests checked)"), "{told}");
+    }
 
     #[test]
     fn a_diff_shows_changes_with_their_neighbours() {

@@ -1,0 +1,103 @@
+//! Changes after which a program may go other ways: a barrier or a wait more, another parity or count, an instruction that
+//! stands elsewhere or not at all. Nothing follows from one for another, so each is tried by itself, with whatever the
+//! `space` adds to it.
+
+mod corrected;
+mod meeting;
+pub(crate) mod moved;
+mod put;
+mod replaced;
+pub(super) mod together;
+
+use fencepost_check::test::Test;
+use fencepost_program::ThreadId;
+use fencepost_syntax::Span;
+use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::litmus::{Arch, Statement};
+
+use super::Fixing;
+use super::costs::Costs;
+use super::space::{Space, gaps, plain};
+use crate::edit::{Change, Edit};
+use crate::scene::anchor::{Anchor, Side, instruction, position};
+
+/// A change, and what it costs: each of its parts, and all together.
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    pub(super) edits: Vec<Edit>,
+    pub(super) each: Vec<u32>,
+    pub(super) cost: u32,
+}
+
+impl Path {
+    pub(super) fn none() -> Path {
+        Path::new(Vec::new())
+    }
+
+    /// Whether it is about an mbarrier whose address is computed, as that of a stage is in every round.
+    pub(super) fn is_of_round(&self) -> bool {
+        self.edits.iter().all(|edit| match &edit.change {
+            Change::Poll { wait, .. } => wait.contains("[%"),
+            Change::Insert { at } => at.iter().all(|(_, text)| text.starts_with("mbarrier.") && text.contains("[%")),
+            _ => false,
+        }) && !self.edits.is_empty()
+    }
+
+    pub(super) fn new(pieces: Vec<(Edit, u32)>) -> Path {
+        let (edits, each): (Vec<Edit>, Vec<u32>) = pieces.into_iter().unzip();
+        let cost = each.iter().sum();
+        Path { edits, each, cost }
+    }
+}
+
+/// All of them, the cheapest first.
+pub(super) fn paths(test: &Test, space: &Space, fixing: &Fixing<'_>) -> Vec<Path> {
+    let (costs, is_kept) = (fixing.costs, fixing.is_kept);
+    let maker = Maker { test, costs, is_kept };
+    let mut found = Vec::new();
+    for (at, thread) in test.litmus.threads.iter().enumerate().filter(|(_, thread)| thread.arch == Arch::Ptx) {
+        let thread_id = ThreadId(at as u32);
+        for own in thread.body.iter().filter_map(instruction) {
+            if !is_kept(own.span()) && position(&test.litmus, thread_id, own.span()).is_some() {
+                maker.corrections(thread_id, own, &mut found);
+                maker.arrivals(thread_id, own, &mut found);
+                maker.replacements(thread_id, own, space, &mut found);
+            }
+        }
+        maker.moves(thread_id, &mut found);
+        maker.pieces(thread_id, &mut found);
+    }
+    maker.counts(&mut found);
+    maker.messages(&mut found);
+    maker.together(&mut found);
+    maker.barriers(&mut found);
+    found.sort_by_key(|path| path.cost);
+    found
+}
+
+struct Maker<'m> {
+    test: &'m Test,
+    costs: &'m Costs,
+    is_kept: &'m dyn Fn(Span) -> bool,
+}
+
+impl Maker<'_> {
+    fn add(&self, found: &mut Vec<Path>, change: Change, row: &str) {
+        found.push(Path::new(vec![(plain(change), self.costs.of(row, "-").max(1))]));
+    }
+}
+
+/// All gaps of a thread, and its end: what orders nothing there may be waited for, or meet with others.
+fn gaps_and_end(body: &[Statement], thread: ThreadId) -> Vec<Anchor> {
+    let mut all = gaps(body, thread);
+    let last = body.last().and_then(instruction);
+    let leaves = |it: &&Instruction| matches!(it.opcode.node.as_str(), "bra" | "ret" | "exit") && it.guard.is_none();
+    if let Some(last) = last.filter(|it| !leaves(it)) {
+        all.push(Anchor { thread, span: last.span(), side: Side::After });
+    }
+    all
+}
+
+fn has(found: &Instruction, word: &str) -> bool {
+    found.modifiers.iter().any(|own| own.node == word)
+}
