@@ -19,7 +19,8 @@ fn tests() -> impl Iterator<Item = &'static Test> {
 /// accesses through the texture proxy only, and orders them by fences (docs/models/ptx.md).
 /// And what is a dependency in name only is none under `ptx`, where a write that is not made for its address or for what it is
 /// compared with is one.
-const APART: [&str; 59] = [
+const APART: [&str; 60] = [
+    "deque-cilk-ptx.litmus",
     "Non-coherent-load-fenced.litmus",
     "LB+data+datafalse@ctas.litmus",
     "LB+datafalse+ctrl@ctas.litmus",
@@ -122,7 +123,13 @@ fn the_older_models_are_contained() {
 /// Loops that try again are decided by asking the model for the beginning of an execution, which is for models whose axioms
 /// a beginning cannot break (`Model::is_prefix_closed`). `cmm` takes reads of a thread's own buffered writes out of rf, by
 /// a difference, and is not seen to be one. That the threads of a CTA leave a loop together is asked in the same way.
-const RETRIES: [&str; 14] = [
+const RETRIES: [&str; 20] = [
+    "burns-ptx",
+    "burns-x86",
+    "dekker-ptx",
+    "dekker-x86",
+    "lamport-fast-ptx",
+    "lamport-fast-x86",
     "Retry-add",
     "Retry-add-unlucky",
     "Retry-push",
@@ -139,6 +146,9 @@ const RETRIES: [&str; 14] = [
     "Cta-poll-vote-relaxed",
 ];
 
+/// They have more executions than are counted, and how many outcomes were seen by then depends on the model.
+const UNCOUNTED: &str = "-twice-x86.litmus";
+
 #[test]
 fn the_compound_model_is_that_of_each_part() {
     let whole = Models::shipped("cmm").expect("a model");
@@ -148,6 +158,9 @@ fn the_compound_model_is_that_of_each_part() {
         for test in tests() {
             let knows = |model: &LoadedModel| test.program.features.iter().all(|found| model.knows(found.node));
             if !part.is_about(test.program.arch) || !knows(&part) || !knows(&whole) {
+                continue;
+            }
+            if test.source.name.ends_with(UNCOUNTED) {
                 continue;
             }
             let answers = |model| {
