@@ -27,7 +27,7 @@ use fencepost_syntax::Span;
 use super::want::Want;
 
 /// How many are kept: what was of use last comes first.
-const MOST: usize = 16;
+const MOST: usize = 8;
 /// Of one answer.
 const MOST_OF_ONE: usize = 4;
 /// Work for following one, in the engine's units: there is little to choose.
@@ -124,9 +124,20 @@ impl Counterexamples {
 
     /// Whether one of them is an execution of this program too.
     pub(super) fn survive(&mut self, program: &Program, model: &LoadedModel, options: &Options) -> bool {
-        let Some(at) = self.0.iter().position(|one| one.survives(program, model, options)) else { return false };
-        self.0[..=at].rotate_right(1);
-        true
+        let mut bounds: Vec<u32> = self.0.iter().map(|one| one.bound).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        for bound in bounds {
+            // What they share is unfolded once.
+            let options = Options { bound, ..options.clone() };
+            let session = Session::new(program, model, &options);
+            let of_bound = |one: &Counterexample| one.bound == bound && one.survives(&session);
+            if let Some(at) = self.0.iter().position(of_bound) {
+                self.0[..=at].rotate_right(1);
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -156,16 +167,14 @@ impl Counterexample {
         })
     }
 
-    fn survives(&self, program: &Program, model: &LoadedModel, options: &Options) -> bool {
-        let options = Options { bound: self.bound, ..options.clone() };
-        let session = Session::new(program, model, &options);
+    fn survives(&self, session: &Session<'_>) -> bool {
         let unfolding = match self.bad {
             Bad::Question(_) => session.unfolding(),
             Bad::Flag(_) | Bad::Hang | Bad::Protocol => session.accesses(),
         };
         let Ok(unfolding) = unfolding else { return false };
         let Some(ways) = self.followed(unfolding) else { return false };
-        self.is_found(program, unfolding, &ways, (model, &options)).unwrap_or(false)
+        self.is_found(session, unfolding, &ways).unwrap_or(false)
     }
 
     /// Its ways in another unfolding.
@@ -185,13 +194,8 @@ impl Counterexample {
     }
 
     /// Whether an execution that goes these ways is bad in the same manner; None where that is too much to say.
-    fn is_found(
-        &self,
-        program: &Program,
-        unfolding: &Unfolding,
-        ways: &Ways,
-        (model, options): (&LoadedModel, &Options),
-    ) -> Option<bool> {
+    fn is_found(&self, session: &Session<'_>, unfolding: &Unfolding, ways: &Ways) -> Option<bool> {
+        let Session { program, model, options, .. } = session;
         let filter = program.filter.as_ref().map(|filter| &filter.node).filter(|_| self.ends == Ends::Terminating);
         let mut goal = Goal { filter, multiplicity: Multiplicity::First, ..Goal::new(self.ends) };
         let condition: Condition;

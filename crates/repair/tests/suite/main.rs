@@ -7,6 +7,7 @@
     reason = "a test may print and panic"
 )]
 
+mod advice;
 mod causes;
 mod forgotten;
 mod in_flight;

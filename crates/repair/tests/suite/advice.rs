@@ -1,0 +1,90 @@
+//! Advice that would mislead: each test was told something vague, something that stands there already, or the same once per
+//! race. What is told now was checked, is the same for all races of one cause, and is the whole repair.
+
+use std::path::Path;
+
+use super::check;
+use fencepost_check::{Models, Options, load};
+use fencepost_report::Report;
+use fencepost_report::reason::{FenceRemark, Fencing, Reason};
+use fencepost_syntax::Source;
+
+fn report(name: &str) -> Report {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(format!("{name}.litmus"));
+    let text = std::fs::read_to_string(&path).expect("the file");
+    let (mut tests, _) = load(&Source::new(name, &text));
+    check(&tests.remove(0), &Models::shipped("ptx").expect("a model"), &Options::default()).report
+}
+
+/// The test, and all that it lacks.
+const LACKS: &[(&str, &[&str])] = &[
+    ("group-barrier-before-arrive", &["P2's `bar.sync 1, 64` (line 28) belongs behind line 30"]),
+    (
+        "lock-of-three-weak-unlock",
+        &[
+            "`.release.gpu` on P0's `st.weak.global.u32 [lock], 0` (line 12), instead of `.weak`",
+            "`.release.gpu` on P1's `st.weak.global.u32 [lock], 0` (line 22), instead of `.weak`",
+            "`.release.gpu` on P2's `st.weak.global.u32 [lock], 0` (line 32), instead of `.weak`",
+        ],
+    ),
+    (
+        "looped-without-wait",
+        &[
+            "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [empty], %phase` in P0 between lines 6 and 7, with `mov.u32 %phase, 1` before the loop and `xor.b32 %phase, %phase, 1` in each round behind line 8",
+        ],
+    ),
+    ("parity-in-register", &["P1's `xor.b32 %par, %par, 1` (line 24) has to go"]),
+    (
+        "peterson-no-fence",
+        &[
+            "`.acquire.gpu` on P0's `ld.relaxed.gpu.global.u32 %r1, [flag1]` (line 8), instead of `.relaxed.gpu`",
+            "`.release.gpu` on P0's `st.relaxed.gpu.global.u32 [flag0], 0` (line 18), instead of `.relaxed.gpu`",
+            "`fence.sc.gpu` in P0 between lines 5 and 6",
+            "`fence.sc.gpu` in P0 between lines 6 and 7",
+            "`.acquire.gpu` on P1's `ld.relaxed.gpu.global.u32 %r1, [flag0]` (line 24), instead of `.relaxed.gpu`",
+            "`.release.gpu` on P1's `st.relaxed.gpu.global.u32 [flag1], 0` (line 34), instead of `.relaxed.gpu`",
+            "`fence.sc.gpu` in P1 between lines 21 and 22",
+            "`fence.sc.gpu` in P1 between lines 22 and 23",
+        ],
+    ),
+    ("ping-pong-no-first-arrive", &["`mbarrier.arrive.shared::cta.b64 _, [a]` in P1 between lines 24 and 25"]),
+    (
+        "relaxed-behind-fence",
+        &["`.acquire` on P1's `ld.relaxed.gpu.global.u32 %r1, [flag]` (line 11), instead of `.relaxed`"],
+    ),
+    (
+        "unrolled-without-wait",
+        &["a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [full], 1` in P1 between lines 21 and 22"],
+    ),
+];
+
+#[test]
+fn all_races_of_one_cause_lack_the_same() {
+    for (name, pieces) in LACKS {
+        let report = report(&format!("advice/{name}"));
+        let races = report.races.pairs.iter().filter_map(|race| race.diagnosis.as_ref());
+        for diagnosis in races.clone() {
+            let missing: Vec<&str> = diagnosis.missing.iter().map(|missing| missing.text.as_str()).collect();
+            assert_eq!(missing, *pieces, "{name}: {}", diagnosis.why);
+            assert!(diagnosis.confirmed, "{name}: {}", diagnosis.why);
+            assert!(diagnosis.missing.iter().all(|missing| !missing.section.is_empty()), "{name}");
+        }
+        if races.count() == 0 {
+            let missing: Vec<&str> = report.termination.missing.iter().map(|missing| missing.text.as_str()).collect();
+            assert_eq!(missing, *pieces, "{name}");
+        }
+    }
+}
+
+/// Compilers have no fence for textures: one that only the mixed-proxy model has is no advice for them.
+#[test]
+fn real_code_is_not_told_of_fences_that_do_not_exist() {
+    for name in ["proxies/texture-as-compiled-after-store", "proxies/surface-as-compiled-then-load"] {
+        let report = report(name);
+        let diagnosis = report.races.pairs.first().and_then(|race| race.diagnosis.as_ref()).expect("a race");
+        assert_eq!(diagnosis.missing, [], "{name}");
+        let remark = Some(FenceRemark::KernelEndOnly);
+        let is_told = |reason: &Reason| matches!(reason, Reason::Fencing(Fencing::NoProxyFence { remark: own, .. }) if *own == remark);
+        assert!(diagnosis.reasons.iter().any(is_told), "{name}: {}", diagnosis.why);
+    }
+}
