@@ -34,10 +34,10 @@ impl Path {
         Path::new(Vec::new())
     }
 
-    /// Whether it is about an mbarrier whose address is computed, as that of a stage is in every round.
+    /// Whether it is about an mbarrier whose address and parity are computed, as those of a stage are in every round.
     pub(super) fn is_of_round(&self) -> bool {
         self.edits.iter().all(|edit| match &edit.change {
-            Change::Poll { wait, .. } => wait.contains("[%"),
+            Change::Poll { wait, .. } => wait.contains("[%") && wait.contains("], %"),
             Change::Insert { at } => at.iter().all(|(_, text)| text.starts_with("mbarrier.") && text.contains("[%")),
             _ => false,
         }) && !self.edits.is_empty()
