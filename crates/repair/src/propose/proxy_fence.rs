@@ -163,7 +163,7 @@ fn is_of_isa(scene: &Scene<'_>, access: EventId) -> bool {
     let words = ["b", "p", "nc", "proxy::readonly", "const"];
     scene.statement(scene.at(access)).is_some_and(|statement| {
         let has = |word: &&str| statement.modifiers.iter().any(|own| own.node == **word);
-        statement.opcode.node == "tex" || words.iter().any(|word| has(&word))
+        statement.opcode.node == "tex" || words.iter().any(has)
     })
 }
 
