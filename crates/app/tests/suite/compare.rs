@@ -190,6 +190,8 @@ fn every_difference_between_lost_pop_and_the_axioms_is_explained() {
     folders.sort();
     let mut found = compared("lost-pop", "ptx-6.0", &folders, "3000000");
     found.extend(compared("lost-pop", "cmm", &[corpus("compound")], "3000000"));
+    // Threads of x86 alone are nothing for the axioms of PTX.
+    found.retain(|name, _| !name.ends_with("-x86"));
     let mut seen = BTreeSet::new();
     for (name, row) in &found {
         let expected = explained.get(name).map(String::as_str);

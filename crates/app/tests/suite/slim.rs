@@ -100,7 +100,7 @@ fn persistency_fences_are_weakened_too() {
     let text = "PTX durable\n{ nvm x = 0; nvm y = 0; }\nP0@cta 0 {\n  st.relaxed.gpu.u32 [x], 1;\n  dfence;\n  \
                 st.relaxed.gpu.u32 [y], 1;\n}\ncrash forall (y = 0 \\/ x = 1)\n";
     let run = slimmed(text, &[]);
-    assert!(run.out.contains("`dfence` becomes `ofence` (saves 52)"), "{}{}", run.out, run.err);
+    assert!(run.out.contains("`dfence` becomes `ofence` (saves 30)"), "{}{}", run.out, run.err);
 }
 
 #[test]

@@ -37,7 +37,7 @@ struct Search<'s> {
 
 impl Search<'_> {
     fn branch(&mut self, taken: &mut Vec<Choice>, cost: u32) {
-        if !self.may_improve(cost + self.least(taken), taken.len()) {
+        if !self.may_improve(cost.saturating_add(self.least(taken)), taken.len()) {
             return;
         }
         let free =
@@ -77,7 +77,9 @@ impl Search<'_> {
                 continue;
             }
             used.extend(places());
-            least += demand.iter().map(|choice| self.options.costs[*choice]).min().unwrap_or(self.below);
+            // One that nothing meets is dearer than everything.
+            let cheapest = demand.iter().map(|choice| self.options.costs[*choice]).min();
+            least = cheapest.map_or(u32::MAX, |cheapest| cheapest.saturating_add(least));
         }
         least
     }

@@ -108,6 +108,9 @@ pub fn determine(unfolding: &Unfolding, model: &Model, orders: Orders, watch: &W
     if evaluator.begin(unfolding, &run.candidate).is_some() {
         return Determination::Nothing(Obstacle::Inconsistent);
     }
+    if watch.is_over() {
+        return Determination::Nothing(Obstacle::Limit);
+    }
     let decided = decide(unfolding, (model, orders), &flags, &run, &mut evaluator);
     if !accepts(&run.execution(unfolding), &run, &mut evaluator) {
         return Determination::Nothing(Obstacle::Inconsistent);
@@ -135,7 +138,8 @@ pub fn sequential(
         return None;
     }
     let mut evaluator = Evaluator::new(model).watched(watch.clone());
-    if evaluator.begin(unfolding, &run.candidate).is_some() {
+    // What a limit left unprepared has no relations to set.
+    if evaluator.begin(unfolding, &run.candidate).is_some() || watch.is_over() {
         return None;
     }
     set_barriers(&run, &mut evaluator);

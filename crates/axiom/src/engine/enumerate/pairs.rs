@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Search;
+use super::{Among, Search};
 use crate::bits::Relation;
 use crate::evaluate::{Chosen, Stage};
 use crate::model::BaseRelation;
@@ -97,8 +97,8 @@ impl Search<'_, '_> {
 
     /// Whether two choices, with the pinned ones only, are neither violated at once nor by both orders of two of their writes.
     pub(super) fn go_together(&mut self, a: Choice, b: Choice) -> bool {
-        // Pinned reads are choices too, and no exchange moves them.
-        if !self.reads.pinned.is_empty() {
+        // Pinned reads are choices too, and no exchange moves them; nor are ways alike that were taken by one thread.
+        if !self.reads.pinned.is_empty() || matches!(self.among, Among::Ways(_)) {
             return self.try_pair(a, b);
         }
         let key = self.renamed(a, b);
