@@ -117,6 +117,8 @@ impl Search<'_, '_> {
                 return Flow::Continue(());
             }
         }
+        // What is known of pairs is about the events of one choice of traces: the next one numbers others.
+        self.reads.pairs.clear();
         let open = &self.reads.open;
         let mut remaining: Vec<u64> = vec![1; open.len() + 1];
         for (index, (_, sources)) in open.iter().enumerate().rev() {
@@ -130,7 +132,6 @@ impl Search<'_, '_> {
         if prunes && self.reads.remaining[0] >= self.foresight.narrow_from {
             return self.narrow_reads();
         }
-        self.reads.pairs.clear();
         let updates = self.reads.open.iter().any(|(read, _)| self.reads.partner[*read] != usize::MAX);
         let from = if updates { PAIRWISE_UPDATES_FROM } else { PAIRWISE_FROM };
         if prunes && self.reads.remaining[0] >= from {
