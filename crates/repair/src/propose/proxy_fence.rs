@@ -10,12 +10,12 @@ use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_report::reason::{FenceRemark, Fencing};
 use fencepost_report::site::Proxy;
-use fencepost_syntax::instruction::Operand;
+use fencepost_syntax::instruction::{Instruction, Operand};
 
 use crate::edit::{Change, Edit, scope_word};
 use crate::propose::way::link::{Kind, Link, Node, Plan, end};
 use crate::scene::Scene;
-use crate::scene::anchor::{Anchor, Side};
+use crate::scene::anchor::{Anchor, Side, instruction};
 
 const FENCE: u32 = 1000;
 /// Two halves come after two whole fences: they are about shared memory only, and of newer versions of the ISA.
@@ -158,13 +158,20 @@ fn fenced_kind(scene: &Scene<'_>, access: EventId) -> Option<&'static str> {
     kind(proxy(scene, access)).filter(|_| !is_of_isa(scene, access))
 }
 
-/// `tex`, surfaces with a form (`suld.b`), `ld.global.nc` and `ld.const`, as compilers write them.
+/// `tex`, surfaces with a form (`suld.b`), `ld.global.nc` and `ld.const`, as compilers write them, in a test without the fences
+/// of the mixed-proxy model.
 fn is_of_isa(scene: &Scene<'_>, access: EventId) -> bool {
     let words = ["b", "p", "nc", "proxy::readonly", "const"];
-    scene.statement(scene.at(access)).is_some_and(|statement| {
+    let is_compiled = scene.statement(scene.at(access)).is_some_and(|statement| {
         let has = |word: &&str| statement.modifiers.iter().any(|own| own.node == **word);
         statement.opcode.node == "tex" || words.iter().any(has)
-    })
+    });
+    let fences = ["texture", "surface", "constant"];
+    let is_of_model = |found: &Instruction| {
+        found.opcode.node == "fence" && found.modifiers.iter().any(|word| fences.contains(&word.node.as_str()))
+    };
+    let mut all = scene.test.litmus.threads.iter().flat_map(|thread| &thread.body).filter_map(instruction);
+    is_compiled && !all.any(is_of_model)
 }
 
 /// Two accesses of which one goes through a proxy that no fence of the ISA is about.
