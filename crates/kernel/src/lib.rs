@@ -1,0 +1,3 @@
+//! Whole kernels: a PTX module and a launch in; a proof for that launch, or the race, hang or protocol error, out.
+
+pub mod footprint;
