@@ -1,0 +1,168 @@
+//! Instructions of a function, one by one: the opcode chooses the file.
+
+mod asynchronous;
+mod compute;
+mod memory;
+mod synchronise;
+mod tensor;
+mod warp;
+
+use std::collections::HashMap;
+
+use fencepost_syntax::instruction::Operand;
+use fencepost_syntax::ptx::Item;
+use fencepost_syntax::{Diagnostic, Spanned};
+
+use super::directives;
+use super::flatten::{Flat, Line};
+use super::op::{Op, Space};
+use super::operands::{Context, Decoded};
+use super::{Entry, Guard, Instruction, Module, SHARED_START, SPECIALS};
+
+pub(super) fn entry(
+    module: &Module,
+    name: &Spanned<String>,
+    header: &str,
+    body: &[Spanned<Item>],
+) -> Result<Entry, Box<Diagnostic>> {
+    let refuse = |why: String| Box::new(Diagnostic::error(name.span, format!("entry `{}`: {why}", name.node)));
+    let parameters = directives::parameters(header, &name.node).map_err(refuse)?;
+    let mut flat =
+        Flat::of(body, SPECIALS).map_err(|(span, why)| Box::new(Diagnostic::error(span, format!("cannot be read: {why}"))))?;
+    let layout = lay_out(module, &mut flat);
+    let mut code = Vec::new();
+    for line in &flat.lines {
+        code.push(instruction(&Context { module, flat: &flat, parameters: &parameters, shared: &layout.places, line }));
+    }
+    let mut targets = vec![false; code.len() + 1];
+    for instruction in &code {
+        match &instruction.op {
+            Op::Branch { to } => targets[*to as usize] = true,
+            Op::BranchIndexed { to, .. } => to.iter().for_each(|to| targets[*to as usize] = true),
+            _ => {}
+        }
+    }
+    // What falls off the end returns.
+    code.push(Instruction { op: Op::Exit, guard: None, span: name.span, location: None });
+    Ok(Entry {
+        name: name.node.clone(),
+        span: name.span,
+        parameters,
+        required_threads: directives::triple(header, "reqntid"),
+        most_threads: directives::triple(header, "maxntid"),
+        cluster: directives::triple(header, "reqnctapercluster"),
+        shared: layout.shared,
+        dynamic_shared: layout.dynamic,
+        uses_dynamic_shared: layout.uses_dynamic,
+        local_bytes: layout.local,
+        registers: flat.names.len() as u32,
+        code: code.into(),
+        targets: targets.into(),
+        register_names: flat.names,
+    })
+}
+
+struct Layout {
+    places: HashMap<String, u32>,
+    shared: Vec<(String, u32, u32)>,
+    dynamic: u32,
+    uses_dynamic: bool,
+    local: u32,
+}
+
+/// Shared variables that the function names, one after the other, then dynamic shared memory; local variables.
+fn lay_out(module: &Module, flat: &mut Flat) -> Layout {
+    let mut named = Vec::new();
+    for line in &flat.lines {
+        line.tree.operands.iter().for_each(|operand| names_in(&operand.node, &mut named));
+    }
+    let mut layout =
+        Layout { places: HashMap::new(), shared: Vec::new(), dynamic: SHARED_START, uses_dynamic: false, local: 0 };
+    let mut next = SHARED_START;
+    let of_module = module.variables.iter().filter(|variable| named.contains(&variable.name.as_str()));
+    for variable in of_module.clone().filter(|variable| variable.space == Space::Shared) {
+        if let Some(bytes) = variable.bytes {
+            next = next.next_multiple_of(variable.align.max(1));
+            layout.places.insert(variable.name.clone(), next);
+            layout.shared.push((variable.name.clone(), next, bytes));
+            next += bytes;
+        }
+    }
+    for (_, variable) in &mut flat.variables {
+        let bytes = variable.bytes.unwrap_or(0);
+        let counter = if variable.space == Space::Shared { &mut next } else { &mut layout.local };
+        *counter = counter.next_multiple_of(variable.align.max(1));
+        variable.address = u64::from(*counter);
+        if variable.space == Space::Shared {
+            layout.shared.push((variable.name.clone(), *counter, bytes));
+        }
+        *counter += bytes;
+    }
+    // Compilers align what lies behind for swizzled tiles themselves; the driver starts it at such a place.
+    let dynamic = if next == SHARED_START { SHARED_START } else { next.next_multiple_of(1024) };
+    layout.dynamic = dynamic;
+    for variable in of_module.filter(|variable| variable.space == Space::Shared && variable.bytes.is_none()) {
+        layout.places.insert(variable.name.clone(), dynamic);
+        layout.uses_dynamic = true;
+    }
+    layout
+}
+
+fn names_in<'o>(operand: &'o Operand, names: &mut Vec<&'o str>) {
+    match operand {
+        Operand::Symbol(name) => names.push(name),
+        Operand::Address(address) => {
+            names_in(&address.base.node, names);
+            address.rest.iter().for_each(|item| names_in(&item.node, names));
+        }
+        Operand::Offset(base, _) | Operand::Negated(base) => names_in(&base.node, names),
+        Operand::Vector(items) | Operand::List(items) => items.iter().for_each(|item| names_in(&item.node, names)),
+        Operand::Pair(first, second) => {
+            names_in(&first.node, names);
+            names_in(&second.node, names);
+        }
+        _ => {}
+    }
+}
+
+fn instruction(context: &Context) -> Instruction {
+    let line: &Line = context.line;
+    let guard = line.tree.guard.as_ref().map(|guard| {
+        let register = context.register_of(&Operand::Register(guard.register.node.clone()));
+        register.map(|register| Guard { register, negated: guard.negated })
+    });
+    let (guard, op) = match guard.transpose() {
+        Ok(guard) => (guard, op(context)),
+        Err(why) => (None, Err(why)),
+    };
+    let op = op.unwrap_or_else(|why| unmodelled(context, &why));
+    Instruction { op, guard, span: line.span, location: line.location }
+}
+
+/// An instruction that is not understood still says which registers it would have written, if that is plain.
+fn unmodelled(context: &Context, why: &str) -> Op {
+    let tree = context.tree();
+    let mut text = tree.opcode.node.clone();
+    for modifier in &tree.modifiers {
+        text.push('.');
+        text.push_str(&modifier.node);
+    }
+    let first = tree.operands.first().map(|operand| &operand.node);
+    let to = first.and_then(|operand| context.registers(operand).ok()).unwrap_or_default();
+    Op::Unmodelled { text: if why.is_empty() { text } else { format!("{text} ({why})") }, to }
+}
+
+fn op(context: &Context) -> Decoded<Op> {
+    let opcode = context.tree().opcode.node.as_str();
+    match opcode {
+        "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "discard" | "applypriority"
+        | "createpolicy" | "cvta" | "isspacep" | "mapa" | "getctarank" | "ldmatrix" | "stmatrix" | "wmma"
+        | "movmatrix" | "tensormap" => memory::op(context, opcode),
+        "bar" | "barrier" | "mbarrier" | "fence" | "membar" | "griddepcontrol" => synchronise::op(context, opcode),
+        "cp" => asynchronous::op(context),
+        "wgmma" | "tcgen05" | "mma" => tensor::op(context, opcode),
+        "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "call" | "nanosleep" | "pmevent" | "setmaxnreg" | "shfl"
+        | "vote" | "match" | "redux" | "elect" | "activemask" => warp::op(context, opcode),
+        _ => compute::op(context, opcode),
+    }
+}
