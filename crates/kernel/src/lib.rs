@@ -2,3 +2,4 @@
 
 pub mod code;
 pub mod footprint;
+pub mod order;

@@ -1,0 +1,460 @@
+//! The memory model for one run of a kernel: what each lane knows, and which accesses are not ordered.
+//!
+//! The rules are those of `models/ptx.cat`, as clocks: see docs/kernels.md. Nothing here executes instructions.
+
+pub mod clock;
+mod ordered;
+pub mod policy;
+pub mod record;
+mod shadow;
+mod views;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use clock::{Lane, Object, Time, Warp};
+use ordered::{Facts, Later};
+use policy::Policy;
+use record::{Handle, Kind, Path, Record, RecordId, Strand, StrandId, StrandKind};
+pub use shadow::Region;
+use shadow::{Entry, Shadow};
+pub use views::{Cta, Domain, Known, Message, Snapshot, Views, sent};
+
+use crate::code::op::{Pc, Scope};
+
+/// Lanes of a warp that know the same.
+struct Lanes {
+    cta: Cta,
+    time: Time,
+    groups: Vec<(u32, Rc<Views>)>,
+}
+
+/// Two accesses that may happen in either order.
+#[derive(Clone, Debug)]
+pub struct Race {
+    pub first: Record,
+    pub first_lane: Lane,
+    pub second: Record,
+    pub second_lane: Lane,
+    pub region: Region,
+    /// A byte of the overlap, or a cell of tensor memory.
+    pub at: u64,
+    /// How many cells and lanes raced in the same way.
+    pub times: u64,
+}
+
+/// The instructions and ways of two racing accesses.
+pub type RaceKey = (Pc, Pc, Kind, Kind, &'static str, &'static str);
+
+pub struct Order {
+    pub policy: Policy,
+    warps: Vec<Lanes>,
+    ctas_per_cluster: u32,
+    objects: Object,
+    records: Vec<Record>,
+    strands: Vec<Strand>,
+    shadow: Shadow,
+    pub races: BTreeMap<RaceKey, Race>,
+    /// Accesses were forgotten that a later one might race with.
+    pub crowded: bool,
+    /// Regions that are accessed through other proxies than the generic one; of the others less is kept.
+    mixed: [bool; 2],
+    pub cells_checked: u64,
+}
+
+/// One access to be checked.
+pub struct Touch<'a> {
+    pub record: RecordId,
+    pub views: &'a Rc<Views>,
+    pub region: Region,
+    pub lane: Lane,
+    pub start: u64,
+    pub len: u64,
+    pub map: u64,
+}
+
+const CROWD: usize = 512;
+
+impl Order {
+    pub fn new(policy: Policy, ctas: u32, warps_per_cta: u32, ctas_per_cluster: u32, mixed: [bool; 2]) -> Order {
+        let start = Rc::new(Views::default());
+        let warps = (0..ctas * warps_per_cta)
+            .map(|warp| Lanes { cta: warp / warps_per_cta, time: 0, groups: vec![(u32::MAX, Rc::clone(&start))] })
+            .collect();
+        Order {
+            policy,
+            warps,
+            ctas_per_cluster: ctas_per_cluster.max(1),
+            objects: 0,
+            records: Vec::new(),
+            strands: Vec::new(),
+            shadow: Shadow::default(),
+            races: BTreeMap::new(),
+            crowded: false,
+            mixed,
+            cells_checked: 0,
+        }
+    }
+
+    pub fn cluster_of(&self, cta: Cta) -> u32 {
+        cta / self.ctas_per_cluster
+    }
+
+    pub fn new_object(&mut self) -> Object {
+        self.objects += 1;
+        self.objects - 1
+    }
+
+    /// A warp executes its next instruction.
+    #[inline]
+    pub fn tick(&mut self, warp: Warp) -> Time {
+        let lanes = &mut self.warps[warp as usize];
+        lanes.time += 1;
+        lanes.time
+    }
+
+    pub fn time(&self, warp: Warp) -> Time {
+        self.warps[warp as usize].time
+    }
+
+    pub fn views(&self, warp: Warp, lane: Lane) -> &Rc<Views> {
+        let groups = &self.warps[warp as usize].groups;
+        let found = groups.iter().find(|(mask, _)| mask & (1 << lane) != 0);
+        &found.unwrap_or(&groups[0]).1
+    }
+
+    /// The lanes of the mask in groups that know the same.
+    pub fn groups(&self, warp: Warp, mask: u32) -> Vec<(u32, Rc<Views>)> {
+        let groups = &self.warps[warp as usize].groups;
+        groups.iter().filter(|(own, _)| own & mask != 0).map(|(own, views)| (own & mask, Rc::clone(views))).collect()
+    }
+
+    /// Changes what these lanes know; lanes that know the same afterwards are one group again.
+    pub fn change(&mut self, warp: Warp, mask: u32, mut change: impl FnMut(&mut Views, u32)) {
+        let lanes = &mut self.warps[warp as usize];
+        let mut groups: Vec<(u32, Rc<Views>)> = Vec::with_capacity(lanes.groups.len() + 1);
+        for (own, mut views) in lanes.groups.drain(..) {
+            let (inside, outside) = (own & mask, own & !mask);
+            if inside == 0 {
+                add(&mut groups, own, views);
+                continue;
+            }
+            if outside != 0 {
+                add(&mut groups, outside, Rc::clone(&views));
+            }
+            change(Rc::make_mut(&mut views), inside);
+            add(&mut groups, inside, views);
+        }
+        lanes.groups = groups;
+    }
+
+    /// What these lanes together hand over now.
+    pub fn sent(&self, warp: Warp, mask: u32) -> Known {
+        let lanes = &self.warps[warp as usize];
+        let mut known: Option<Known> = None;
+        for (own, views) in &lanes.groups {
+            if own & mask != 0 {
+                let part = views.sent(lanes.cta, warp, own & mask, lanes.time);
+                match &mut known {
+                    None => known = Some(part),
+                    Some(known) => known.receive(&part),
+                }
+            }
+        }
+        known.unwrap_or_default()
+    }
+
+    pub fn receive(&mut self, warp: Warp, mask: u32, from: &Known) {
+        self.change(warp, mask, |views, _| Rc::make_mut(&mut views.known).receive(from));
+    }
+
+    /// `bar.warp.sync` over these lanes.
+    pub fn sync_warp(&mut self, warp: Warp, mask: u32) {
+        let from = self.sent(warp, mask);
+        let also_issue = self.policy.warp_sync_async;
+        self.change(warp, mask, |views, _| Rc::make_mut(&mut views.known).receive_from_warp(&from, also_issue));
+    }
+
+    pub fn record(&mut self, record: Record) -> RecordId {
+        self.records.push(record);
+        (self.records.len() - 1) as RecordId
+    }
+
+    pub fn record_at(&self, id: RecordId) -> &Record {
+        &self.records[id as usize]
+    }
+
+    pub fn strand(&mut self, kind: StrandKind, warp: Warp, lanes: u32, collective: bool) -> StrandId {
+        let views = if collective {
+            let mut views = (**self.views(warp, lanes.trailing_zeros().min(31))).clone();
+            views.known = Rc::new(self.sent(warp, lanes));
+            Rc::new(views)
+        } else {
+            Rc::clone(self.views(warp, lanes.trailing_zeros().min(31)))
+        };
+        let own = &self.warps[warp as usize];
+        let (cta, time) = (own.cta, own.time);
+        let (done, reads_done) = (Vec::new(), Vec::new());
+        self.strands.push(Strand { kind, cta, warp, lanes, time, views, collective, done, reads_done });
+        (self.strands.len() - 1) as StrandId
+    }
+
+    pub fn strand_views(&self, strand: StrandId) -> Rc<Views> {
+        Rc::clone(&self.strands[strand as usize].views)
+    }
+
+    pub fn strand_at(&self, strand: StrandId) -> &Strand {
+        &self.strands[strand as usize]
+    }
+
+    pub fn complete(&mut self, strand: StrandId, handle: Handle) {
+        self.strands[strand as usize].done.push(handle);
+    }
+
+    pub fn complete_reads(&mut self, strand: StrandId, handle: Handle) {
+        self.strands[strand as usize].reads_done.push(handle);
+    }
+
+    /// Checks one lane's access to some bytes against those before it. True if all of them are ordered before it or
+    /// compete with it as strong operations may.
+    pub fn touch(&mut self, touch: &Touch) -> Touched {
+        let record = self.records[touch.record as usize];
+        let cluster = self.ctas_per_cluster;
+        let cluster_of = |cta: Cta| cta / cluster;
+        let facts = Facts { policy: &self.policy, strands: &self.strands, cluster_of: &cluster_of };
+        let strand = record.path.strand().map(|id| &self.strands[id as usize]);
+        let later = Later { record: &record, views: touch.views, strand, region: touch.region, map: touch.map };
+        let (first, last) = match touch.region {
+            Region::Tensor(_) => (touch.start, touch.start + touch.len - 1),
+            _ => (touch.start / 4, (touch.start + touch.len - 1) / 4),
+        };
+        let mixed = self.mixed[usize::from(!matches!(touch.region, Region::Global(_)))];
+        let mut check = Check {
+            facts: &facts,
+            records: &self.records,
+            later,
+            id: touch.record,
+            lane: touch.lane,
+            mixed,
+            memo: None,
+            races: Vec::new(),
+            unordered_writer: false,
+            crowded: false,
+        };
+        let region = touch.region;
+        self.shadow.cells(region, first, last, |number, cell| {
+            let bytes = bytes_in(region, number, touch.start, touch.len);
+            check.cell(number, cell, bytes);
+        });
+        self.cells_checked += last - first + 1;
+        self.crowded |= check.crowded;
+        let (races, unordered_writer) = (check.races, check.unordered_writer);
+        let raced = !races.is_empty();
+        for (entry, lane, number) in races {
+            self.race(entry, lane, touch, &record, number);
+        }
+        Touched { raced, unordered_writer }
+    }
+
+    fn race(&mut self, entry: RecordId, lane: Lane, touch: &Touch, record: &Record, number: u64) {
+        let earlier = self.records[entry as usize];
+        let key =
+            (earlier.pc, record.pc, earlier.kind, record.kind, earlier.path.proxy(), record.path.proxy());
+        let at = match touch.region {
+            Region::Tensor(_) => number,
+            _ => (number * 4).max(touch.start),
+        };
+        let race = self.races.entry(key).or_insert_with(|| Race {
+            first: earlier,
+            first_lane: lane,
+            second: *record,
+            second_lane: touch.lane,
+            region: touch.region,
+            at,
+            times: 0,
+        });
+        race.times += 1;
+    }
+}
+
+/// What came out of a check.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Touched {
+    pub raced: bool,
+    /// A write is not ordered before this read, though it may compete with it: what is read is not determined.
+    pub unordered_writer: bool,
+}
+
+fn add(groups: &mut Vec<(u32, Rc<Views>)>, mask: u32, views: Rc<Views>) {
+    for (own, known) in groups.iter_mut() {
+        if Rc::ptr_eq(known, &views) || known.same(&views) {
+            *own |= mask;
+            return;
+        }
+    }
+    groups.push((mask, views));
+}
+
+/// Which of a cell's four bytes lie in the range.
+fn bytes_in(region: Region, number: u64, start: u64, len: u64) -> u8 {
+    if let Region::Tensor(_) = region {
+        return 15;
+    }
+    let from = start.saturating_sub(number * 4).min(4);
+    let to = (start + len - number * 4).min(4);
+    (((1u32 << to) - 1) & !((1u32 << from) - 1)) as u8
+}
+
+struct Check<'a> {
+    facts: &'a Facts<'a>,
+    records: &'a [Record],
+    later: Later<'a>,
+    id: RecordId,
+    lane: Lane,
+    mixed: bool,
+    /// The last pair that was asked for: neighbouring cells have the same history.
+    memo: Option<(RecordId, Lane, bool)>,
+    races: Vec<(RecordId, Lane, u64)>,
+    unordered_writer: bool,
+    crowded: bool,
+}
+
+impl Check<'_> {
+    fn cell(&mut self, number: u64, cell: &mut shadow::Cell, bytes: u8) {
+        let kind = self.later.record.kind;
+        let entry = Entry { record: self.id, lanes: 1 << self.lane, bytes };
+        for earlier in cell.writers.iter() {
+            self.against(number, earlier, bytes);
+        }
+        if kind == Kind::Read {
+            let (warp, path, lane) = (self.later.record.warp, self.later.record.path, 1u32 << self.lane);
+            let records = self.records;
+            // Of one lane and proxy the last read stands for those before it.
+            if path.strand().is_none() {
+                cell.readers.retain(|own| {
+                    let record = &records[own.record as usize];
+                    if record.warp == warp && record.path == path && own.bytes & !bytes == 0 {
+                        own.lanes &= !lane;
+                    }
+                    own.lanes != 0
+                });
+            }
+            cell.readers.push(entry);
+            self.crowded |= cell.readers.len() > CROWD;
+            return;
+        }
+        for earlier in cell.readers.iter() {
+            self.against(number, earlier, bytes);
+        }
+        cell.writers.retain(|own| !self.forget(own, bytes));
+        cell.readers.retain(|own| !self.forget(own, bytes));
+        cell.writers.push(entry);
+        self.crowded |= cell.writers.len() > CROWD;
+    }
+
+    fn against(&mut self, number: u64, earlier: &Entry, bytes: u8) {
+        if earlier.bytes & bytes == 0 {
+            return;
+        }
+        let record = self.records[earlier.record as usize];
+        let mut lanes = earlier.lanes;
+        // One instruction of one lane does not race with itself.
+        if earlier.record == self.id {
+            lanes &= !(1 << self.lane);
+        }
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros();
+            lanes &= lanes - 1;
+            if self.ordered(earlier.record, &record, lane) {
+                continue;
+            }
+            if self.morally_strong(&record, earlier.bytes == bytes) {
+                self.unordered_writer |= record.kind.writes() && self.later.record.kind != Kind::Write;
+                continue;
+            }
+            if self.races.len() < 64 {
+                self.races.push((earlier.record, lane, number));
+            }
+        }
+    }
+
+    fn ordered(&mut self, id: RecordId, record: &Record, lane: Lane) -> bool {
+        if let Some((known, of, answer)) = self.memo
+            && known == id
+            && of == lane
+        {
+            return answer;
+        }
+        let answer = self.facts.ordered(record, lane, &self.later, self.lane);
+        self.memo = Some((id, lane, answer));
+        answer
+    }
+
+    /// Two strong operations that include each other, through the same proxy, on exactly the same bytes (8.7).
+    fn morally_strong(&self, earlier: &Record, same_bytes: bool) -> bool {
+        let later = self.later.record;
+        if earlier.kind == Kind::Mbarrier && later.kind == Kind::Mbarrier {
+            return true;
+        }
+        let (Some(a), Some(b)) = (earlier.strong, later.strong) else { return false };
+        let generic = matches!((earlier.path, later.path), (Path::Generic, Path::Generic));
+        let includes = |scope: Scope| match scope {
+            Scope::Cta => earlier.cta == later.cta,
+            Scope::Cluster => (self.facts.cluster_of)(earlier.cta) == (self.facts.cluster_of)(later.cta),
+            Scope::Gpu | Scope::Sys => true,
+        };
+        // Two asynchronous reductions are atomic to each other.
+        let alike = generic || matches!((earlier.path, later.path), (Path::Async(_), Path::Async(_)));
+        alike && same_bytes && earlier.size == later.size && includes(a) && includes(b)
+    }
+
+    /// Whether whoever comes after the later write comes after this access too, through whatever proxy.
+    fn forget(&mut self, earlier: &Entry, bytes: u8) -> bool {
+        if earlier.bytes & !bytes != 0 || earlier.record == self.id {
+            return false;
+        }
+        let record = self.records[earlier.record as usize];
+        let mut lanes = earlier.lanes;
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros();
+            lanes &= lanes - 1;
+            if !self.ordered(earlier.record, &record, lane) || !self.dominated(&record, lane) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn dominated(&self, earlier: &Record, lane: Lane) -> bool {
+        if self.later.strand.is_some() {
+            return true;
+        }
+        let known = &self.later.views.known;
+        match earlier.path {
+            Path::Generic => {
+                let same_lane = earlier.warp == self.later.record.warp && lane == self.lane;
+                if same_lane || !self.mixed {
+                    return true;
+                }
+                let knows = |pair: &views::Pair| pair.issue.knows(earlier.warp, lane, earlier.time);
+                knows(&known.base) && known.by_thread(self.later.region.domain()).is_some_and(knows)
+            }
+            Path::GenericStrand(_) => !self.mixed,
+            Path::Async(strand) => {
+                let strand = &self.facts.strands[strand as usize];
+                strand.fenced_at_completion(self.facts.policy.tcgen05_completion_fence)
+            }
+            Path::ReadOnly | Path::Tensormap(_) => true,
+            Path::TensorMemory(_) | Path::TensorThread => true,
+        }
+    }
+}
+
+/// Whether two operations include each other in their scopes.
+pub fn in_scope(scope: Scope, a: Cta, b: Cta, ctas_per_cluster: u32) -> bool {
+    match scope {
+        Scope::Cta => a == b,
+        Scope::Cluster => a / ctas_per_cluster.max(1) == b / ctas_per_cluster.max(1),
+        Scope::Gpu | Scope::Sys => true,
+    }
+}

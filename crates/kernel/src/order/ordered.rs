@@ -1,0 +1,267 @@
+//! Whether an earlier access comes before a later one in causality order, through the proxies of both (8.9.5).
+
+use super::clock::{Clock, Lane, View};
+use super::policy::{AsyncFence, Policy};
+use super::record::{Handle, Kind, Path, Record, Strand, StrandKind, Tensor, pipelined};
+use super::shadow::Region;
+use super::views::{Cta, Pair, Views};
+
+/// The later access: its record, the lane, and what was known when it was made or issued.
+#[derive(Copy, Clone)]
+pub struct Later<'a> {
+    pub record: &'a Record,
+    pub views: &'a Views,
+    pub strand: Option<&'a Strand>,
+    pub region: Region,
+    /// Of a tensormap access: the address of the map.
+    pub map: u64,
+}
+
+/// Where every strand is, and who shares a cluster.
+pub struct Facts<'a> {
+    pub policy: &'a Policy,
+    pub strands: &'a [Strand],
+    pub cluster_of: &'a dyn Fn(Cta) -> u32,
+}
+
+impl Facts<'_> {
+    fn strand(&self, record: &Record) -> Option<&Strand> {
+        record.path.strand().map(|id| &self.strands[id as usize])
+    }
+
+    fn same_block(&self, a: Cta, b: Cta) -> bool {
+        a == b || (self.policy.async_any_in_cluster && (self.cluster_of)(a) == (self.cluster_of)(b))
+    }
+
+    /// The earlier access of a lane, and the later one of a lane.
+    pub fn ordered(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
+        use Path::{Async, Generic, GenericStrand, ReadOnly, TensorMemory, TensorThread, Tensormap};
+        let same_lane = earlier.warp == later.record.warp && lane == own;
+        match (earlier.path, later.record.path) {
+            // Nothing that a kernel writes is seen through the read-only path, and what reads there is not waited for.
+            (ReadOnly, _) => same_lane || later.views.known.base.threads.knows(earlier.warp, lane, earlier.time),
+            (_, ReadOnly) => false,
+            (Generic, Generic) => same_lane || self.known(earlier, lane, later, &later.views.known.base.threads),
+            (Generic, GenericStrand(_)) => same_lane || self.known(earlier, lane, later, &later.views.known.base.issue),
+            (GenericStrand(_), Generic) => self.complete(earlier, lane, later, own, &later.views.known.base.threads),
+            (GenericStrand(_), GenericStrand(_)) => {
+                self.complete(earlier, lane, later, own, &later.views.known.base.issue)
+            }
+            (Generic, Async(_)) if earlier.kind == Kind::Initialise || earlier.kind == Kind::Mbarrier => {
+                same_lane || self.known(earlier, lane, later, &later.views.known.base.issue)
+            }
+            (Generic, Async(_)) => self.generic_to_async(earlier, lane, later, own),
+            (GenericStrand(_), Async(_)) => self.copied_to_async(earlier, lane, later, own),
+            (Async(_), Generic | GenericStrand(_)) => self.async_to_generic(earlier, lane, later, own),
+            (Async(_), Async(_)) => self.async_to_async(earlier, lane, later, own),
+            (Tensormap(_), _) => {
+                let strand = self.strand(earlier);
+                strand.is_some_and(|strand| self.done(strand, lane, later, own, &later.views.known.base.threads, true))
+            }
+            (Generic | GenericStrand(_) | Async(_), Tensormap(_)) => self.to_map(earlier, lane, later, own),
+            (TensorThread | TensorMemory(_), TensorThread | TensorMemory(_)) => self.tensor(earlier, lane, later, own),
+            (TensorThread | TensorMemory(_), _) | (_, TensorThread | TensorMemory(_)) => true,
+        }
+    }
+
+    fn known(&self, earlier: &Record, lane: Lane, later: &Later, view: &View) -> bool {
+        if view.knows(earlier.warp, lane, earlier.time) {
+            return true;
+        }
+        earlier.kind == Kind::Initialise
+            && later.views.known.initialised.issue.knows(earlier.warp, lane, earlier.time)
+    }
+
+    /// Whether the strand's end is known in this view, or po-before the later access.
+    fn done(&self, strand: &Strand, lane: Lane, later: &Later, own: Lane, view: &Clock, reads: bool) -> bool {
+        let told = |handle: &Handle| match *handle {
+            Handle::Phase { object, phase } => view.steps(object) > phase,
+            Handle::Lanes { warp, lanes, time, each } => {
+                let waiters = if each { 1 << lane } else { lanes };
+                let by_itself = warp == later.record.warp && waiters & (1 << own) != 0;
+                by_itself || (0..32).any(|lane| waiters & (1 << lane) != 0 && view.knows(warp, lane, time))
+            }
+        };
+        strand.done.iter().any(told) || (reads && strand.reads_done.iter().any(told))
+    }
+
+    fn complete(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane, view: &Clock) -> bool {
+        let reads = earlier.kind == Kind::Read;
+        self.strand(earlier).is_some_and(|strand| self.done(strand, lane, later, own, view, reads))
+    }
+
+    fn by_policy(&self, by_thread: impl Fn() -> bool, in_cta: impl Fn() -> bool) -> bool {
+        match self.policy.async_fence {
+            AsyncFence::Both => by_thread() && in_cta(),
+            AsyncFence::PerThread => by_thread(),
+            AsyncFence::NonGenericCta => in_cta(),
+            AsyncFence::OnPath => by_thread() || in_cta(),
+        }
+    }
+
+    fn knows(pair: Option<&Pair>, earlier: &Record, lane: Lane) -> bool {
+        pair.is_some_and(|pair| pair.issue.knows(earlier.warp, lane, earlier.time))
+    }
+
+    /// A proxy fence about the object must stand between, by the thread of the generic access, or in the CTA of the
+    /// async one (reading async-fence). An operation that all lanes start together is behind the fences of all of them.
+    fn generic_to_async(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
+        let domain = later.region.domain();
+        let known = &later.views.known;
+        let started_by = later.strand.map_or(1 << own, |strand| if strand.collective { strand.lanes } else { 1 << own });
+        let own_fence = earlier.warp == later.record.warp
+            && started_by & (1 << lane) != 0
+            && later.views.times.fenced(domain) > earlier.time;
+        self.by_policy(
+            || own_fence || Self::knows(known.by_thread(domain), earlier, lane),
+            || {
+                own_fence
+                    || known.fenced_in_cta.iter().any(|((about, cta), pair)| {
+                        *about == domain && self.same_block(*cta, later.record.cta) && Self::knows(Some(pair), earlier, lane)
+                    })
+            },
+        )
+    }
+
+    /// What `cp.async` has written, for the async proxy: it is complete, then the fence.
+    fn copied_to_async(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
+        let domain = later.region.domain();
+        let Some(strand) = self.strand(earlier) else { return false };
+        let known = &later.views.known;
+        let fenced = later.views.times.fenced(domain);
+        let by_itself = strand.done.iter().any(|handle| match *handle {
+            Handle::Lanes { warp, time, .. } => warp == later.record.warp && lane == own && fenced > time,
+            Handle::Phase { .. } => false,
+        });
+        let told = |view: &Clock, by_thread: bool| {
+            strand.done.iter().any(|handle| match *handle {
+                Handle::Lanes { warp, time, .. } => view.knows(warp, lane, time),
+                Handle::Phase { object, phase } => !by_thread && view.steps(object) > phase,
+            })
+        };
+        let behind_own_gate = later.views.gate(domain).is_some_and(|view| told(view, false));
+        self.by_policy(
+            || by_itself || known.by_thread(domain).is_some_and(|pair| told(&pair.issue, true)),
+            || {
+                by_itself
+                    || behind_own_gate
+                    || known.fenced_in_cta.iter().any(|((about, cta), pair)| {
+                        *about == domain && self.same_block(*cta, later.record.cta) && told(&pair.issue, false)
+                    })
+            },
+        )
+    }
+
+    fn async_to_generic(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
+        let Some(strand) = self.strand(earlier) else { return false };
+        let reads = earlier.kind == Kind::Read;
+        let known = &later.views.known;
+        let base = if later.strand.is_some() { &known.base.issue } else { &known.base.threads };
+        if !self.done(strand, lane, later, own, base, reads) {
+            return false;
+        }
+        if strand.fenced_at_completion(self.policy.tcgen05_completion_fence) {
+            return true;
+        }
+        let domain = later.region.domain();
+        let gated = |view: &Clock| self.done(strand, lane, later, 32, view, reads);
+        let own_gate = later.views.gate(domain).is_some_and(|view| gated(view));
+        self.by_policy(
+            || own_gate,
+            || {
+                known.fenced_in_cta.iter().any(|((about, cta), pair)| {
+                    *about == domain && self.same_block(*cta, earlier.cta) && gated(&pair.threads)
+                }) || (own_gate && self.same_block(later.record.cta, earlier.cta))
+            },
+        )
+    }
+
+    fn async_to_async(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
+        let Some(strand) = self.strand(earlier) else { return false };
+        let reads = earlier.kind == Kind::Read;
+        let known = &later.views.known;
+        if !self.done(strand, lane, later, own, &known.base.issue, reads) {
+            return false;
+        }
+        if self.same_block(earlier.cta, later.record.cta) {
+            return true;
+        }
+        // Between the async proxies of two CTAs: a fence in the later one, and in the earlier one unless the
+        // completion is one.
+        let domain = later.region.domain();
+        let fenced_in = |at: Cta| {
+            known.fenced_in_cta.iter().any(|((about, cta), pair)| {
+                *about == domain && self.same_block(*cta, at) && self.done(strand, lane, later, 32, &pair.issue, reads)
+            })
+        };
+        let first = strand.fenced_at_completion(self.policy.tcgen05_completion_fence) || fenced_in(earlier.cta);
+        first && fenced_in(later.record.cta)
+    }
+
+    /// A tensor map is acquired by the CTA that uses it, after its writer released it.
+    fn to_map(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
+        let known = &later.views.known;
+        let own_time = later.views.times.maps_acquired.iter().find(|(map, _)| *map == later.map).map_or(0, |(_, time)| *time);
+        let same_lane = earlier.warp == later.record.warp && lane == own && own_time > earlier.time;
+        let Some(pair) = known.acquired(later.record.cta, later.map) else { return same_lane };
+        match earlier.path {
+            Path::Generic => same_lane || pair.issue.knows(earlier.warp, lane, earlier.time),
+            _ => self.strand(earlier).is_some_and(|strand| self.done(strand, lane, later, 32, &pair.issue, false)),
+        }
+    }
+
+    fn tensor_of(&self, record: &Record) -> Option<Tensor> {
+        match self.strand(record)?.kind {
+            StrandKind::Tcgen05(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// Tensor memory (9.7.18.6): complete before the issue in the same thread, or handed over between two fences, or a
+    /// pipeline.
+    fn tensor(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
+        let known = &later.views.known;
+        match (earlier.path, later.record.path) {
+            (Path::TensorThread, Path::TensorThread) => {
+                (earlier.warp == later.record.warp && lane == own)
+                    || known.base.threads.knows(earlier.warp, lane, earlier.time)
+                    || known.execution.knows(earlier.warp, lane, earlier.time)
+            }
+            (Path::TensorThread, _) => {
+                let issued_by_all = later.strand.is_some_and(|strand| strand.collective);
+                (earlier.warp == later.record.warp && (lane == own || issued_by_all))
+                    || known.base.issue.knows(earlier.warp, lane, earlier.time)
+            }
+            (_, Path::TensorThread) => self.strand(earlier).is_some_and(|strand| {
+                self.done(strand, lane, later, own, &known.base.threads, false)
+                    || self.done(strand, lane, later, own, &known.tensor_out, false)
+                    || self.done(strand, lane, later, own, &known.execution, false)
+            }),
+            _ => self.tensor_strands(earlier, lane, later, own),
+        }
+    }
+
+    fn tensor_strands(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
+        let Some(strand) = self.strand(earlier) else { return false };
+        let inside: &View = &later.views.tensor_in;
+        let in_thread = strand.done.iter().any(|handle| match *handle {
+            Handle::Lanes { warp, lanes, .. } => {
+                warp == later.record.warp && later.strand.is_some_and(|later| lanes & later.lanes != 0)
+            }
+            Handle::Phase { .. } => false,
+        });
+        if in_thread || self.done(strand, lane, later, 32, inside, false) {
+            return true;
+        }
+        if self.policy.tcgen05_acq_rel && self.done(strand, lane, later, own, &later.views.known.base.issue, false) {
+            return true;
+        }
+        let (Some(first), Some(second)) = (self.tensor_of(earlier), self.tensor_of(later.record)) else { return false };
+        if !pipelined(first, second) {
+            return false;
+        }
+        let same_thread = strand.warp == later.record.warp && later.strand.is_some_and(|later| strand.lanes & later.lanes != 0);
+        same_thread
+            || (0..32).any(|lane| strand.lanes & (1 << lane) != 0 && inside.knows(strand.warp, lane, strand.time))
+    }
+}

@@ -1,0 +1,151 @@
+//! Accesses that have happened: one record per instruction of a warp or per asynchronous operation, not per byte.
+
+use super::clock::{Object, Time, Warp};
+use super::views::{Cta, Times, Views};
+use crate::code::op::{Pc, Scope};
+use std::rc::Rc;
+
+pub type RecordId = u32;
+pub type StrandId = u32;
+
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    Read,
+    Write,
+    /// Reads and writes, not to be torn.
+    Atomic,
+    /// `mbarrier.init` and `.inval`.
+    Initialise,
+    /// Any other operation on an mbarrier: they count whatever their scopes say.
+    Mbarrier,
+    /// `tcgen05.alloc` and `.dealloc`.
+    Allocate,
+    Deallocate,
+}
+
+impl Kind {
+    pub fn writes(self) -> bool {
+        self != Kind::Read
+    }
+}
+
+/// The way to memory (8.6), and whether the thread itself goes it.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Path {
+    Generic,
+    /// `cp.async`: through the generic proxy, but not in program order.
+    GenericStrand(StrandId),
+    Async(StrandId),
+    /// What `ld.global.nc` and `ld.const` read does not change while the kernel runs (9.7.10.9).
+    ReadOnly,
+    Tensormap(StrandId),
+    TensorMemory(StrandId),
+    /// Allocation of tensor memory.
+    TensorThread,
+}
+
+impl Path {
+    pub fn strand(self) -> Option<StrandId> {
+        match self {
+            Path::GenericStrand(strand) | Path::Async(strand) | Path::Tensormap(strand) | Path::TensorMemory(strand) => {
+                Some(strand)
+            }
+            Path::Generic | Path::ReadOnly | Path::TensorThread => None,
+        }
+    }
+
+    /// The proxy's name in messages.
+    pub fn proxy(self) -> &'static str {
+        match self {
+            Path::Generic | Path::GenericStrand(_) => "generic",
+            Path::Async(_) => "async",
+            Path::ReadOnly => "read-only",
+            Path::Tensormap(_) => "tensormap",
+            Path::TensorMemory(_) | Path::TensorThread => "tensor memory",
+        }
+    }
+}
+
+#[derive(Copy, Clone, Debug)]
+pub struct Record {
+    pub pc: Pc,
+    pub cta: Cta,
+    pub warp: Warp,
+    pub time: Time,
+    pub kind: Kind,
+    pub path: Path,
+    /// None: weak.
+    pub strong: Option<Scope>,
+    /// Bytes of an element.
+    pub size: u8,
+}
+
+/// How one learns that an asynchronous operation is complete.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Handle {
+    /// A wait for its group, by the lanes that started it, each for its own.
+    Lanes { warp: Warp, lanes: u32, time: Time, each: bool },
+    /// The completion of a phase of an mbarrier.
+    Phase { object: Object, phase: u32 },
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum StrandKind {
+    CopyAsync,
+    Bulk,
+    StoreAsync,
+    Wgmma,
+    Tcgen05(Tensor),
+}
+
+/// What decides whether two tcgen05 operations form a pipeline (9.7.18.6.2).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Tensor {
+    Mma { accumulator: u32, shape: (u32, u32), group: u8 },
+    Copy { is_4x256b: bool, group: u8 },
+    Shift { group: u8 },
+    Load,
+    Store,
+}
+
+/// An asynchronous operation: what was known when it was issued, and how its end is told.
+#[derive(Debug)]
+pub struct Strand {
+    pub kind: StrandKind,
+    pub cta: Cta,
+    pub warp: Warp,
+    pub lanes: u32,
+    pub time: Time,
+    pub views: Rc<Views>,
+    /// A collective operation: all lanes start it together.
+    pub collective: bool,
+    pub done: Vec<Handle>,
+    /// `cp.async.bulk.wait_group.read`: only what it reads.
+    pub reads_done: Vec<Handle>,
+}
+
+impl Strand {
+    pub fn times(&self) -> &Times {
+        &self.views.times
+    }
+
+    /// Whether its completion carries a fence between the generic and the async proxy (9.7.10.28.2, 9.7.17).
+    pub fn fenced_at_completion(&self, tcgen05: bool) -> bool {
+        match self.kind {
+            StrandKind::Bulk | StrandKind::StoreAsync | StrandKind::Wgmma => true,
+            StrandKind::CopyAsync => false,
+            StrandKind::Tcgen05(_) => tcgen05,
+        }
+    }
+}
+
+/// Whether the second, issued after the first, does not start before the first is done.
+pub fn pipelined(first: Tensor, second: Tensor) -> bool {
+    match (first, second) {
+        (Tensor::Mma { .. }, Tensor::Mma { .. }) => first == second,
+        (Tensor::Copy { group: a, .. } | Tensor::Shift { group: a }, Tensor::Mma { group: b, .. })
+        | (Tensor::Mma { group: a, .. }, Tensor::Shift { group: b }) => a == b,
+        (Tensor::Shift { group: a }, Tensor::Copy { is_4x256b, group: b }) => is_4x256b && a == b,
+        _ => false,
+    }
+}
