@@ -132,7 +132,7 @@ impl Tile {
         if ![1, 4, 8, 16, 32].contains(&self.element_bits) {
             return Err(format!("elements are {} bits; they must be 1, 4, 8, 16 or 32", self.element_bits));
         }
-        if self.rows == 0 || self.rows > 256 || self.rows % 8 != 0 {
+        if self.rows == 0 || self.rows > 256 || !self.rows.is_multiple_of(8) {
             return Err(format!("the tile has {} rows; it must have a multiple of 8, at most 256", self.rows));
         }
         // 128 bytes are the widest K of any instruction (sparse 8-bit tcgen05.mma reads 64).
@@ -146,7 +146,7 @@ impl Tile {
             Major::K if span != 0 && wide / 8 > span => {
                 Err(format!("K is {} bytes and the swizzle spans {span}; a K-major tile must fit the span", wide / 8))
             }
-            Major::Mn if self.rows % self.per_unit() != 0 => {
+            Major::Mn if !self.rows.is_multiple_of(self.per_unit()) => {
                 Err(format!("an MN-major tile has {} rows; they must fill units of 16 bytes", self.rows))
             }
             _ => Ok(()),

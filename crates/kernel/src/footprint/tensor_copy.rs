@@ -165,7 +165,7 @@ impl TensorCopy<'_> {
         if self.coordinates.len() != rank {
             return Err(format!("the copy has {} coordinates; it must have {rank}", self.coordinates.len()));
         }
-        if self.shared % 128 != 0 {
+        if !self.shared.is_multiple_of(128) {
             return Err(format!("the shared address is {:#x}; it must be a multiple of 128", self.shared));
         }
         self.check_first_coordinate()?;

@@ -260,7 +260,7 @@ impl TensorMap {
             return Err(format!("the rank is {}; it must be {smallest} to 5", self.rank));
         }
         let align = if self.element.is_padded() || self.interleave == Interleave::B32 { 32 } else { 16 };
-        if self.address % align != 0 {
+        if !self.address.is_multiple_of(align) {
             return Err(format!("the global address is {:#x}; it must be a multiple of {align}", self.address));
         }
         for (at, dim) in self.dims[..usize::from(self.rank)].iter().enumerate() {
@@ -275,7 +275,7 @@ impl TensorMap {
         } else {
             1
         };
-        if self.dims[0] % multiple != 0 {
+        if !self.dims[0].is_multiple_of(multiple) {
             return Err(format!("dimension 0 of the tensor is {}; it must be a multiple of {multiple}", self.dims[0]));
         }
         for (at, stride) in self.strides[..usize::from(self.rank)].iter().enumerate().skip(1) {
@@ -306,7 +306,7 @@ impl TensorMap {
             return Err(format!("{name} is {elements} elements of {:?}; it must be 128", self.element));
         }
         let bits = elements * self.element.bits();
-        if self.interleave == Interleave::None && bits % 128 != 0 {
+        if self.interleave == Interleave::None && !bits.is_multiple_of(128) {
             return Err(format!("{name} is {bits} bits; it must be a multiple of 16 bytes"));
         }
         let inner = elements * self.element.shared_bits() / 8;
