@@ -1,5 +1,7 @@
 //! wgmma descriptors against the canonical layouts of PTX ISA 9.7.15.5.1.2.1.3, element by element.
 
+#![allow(clippy::unwrap_used)] // Helpers outside of test functions unwrap too.
+
 use std::collections::BTreeSet;
 
 use fencepost_kernel::footprint::matrix::{Descriptor, Major, Tile, WgmmaShape};

@@ -1,5 +1,7 @@
 //! Tensor copies against a walk over single elements, with the swizzle read off the tables of PTX ISA 5.5.7.
 
+#![allow(clippy::unwrap_used)] // Helpers outside of test functions unwrap too.
+
 use std::collections::BTreeMap;
 
 use fencepost_kernel::footprint::Bytes;

@@ -22,10 +22,10 @@ pub(super) fn rows(
     let spatial = usize::from(map.rank) - 2;
     check_offsets(map, offsets, spatial)?;
     let mut base: Vec<i64> = coordinates[1..].iter().map(|coordinate| i64::from(*coordinate)).collect();
-    for at in 0..spatial {
+    for (at, coordinate) in base.iter().enumerate().take(spatial) {
         let (low, high) = limits(map, &corners, at);
-        if base[at] < low || base[at] > high {
-            return Err(format!("coordinate {} is {}; the bounding box goes from {low} to {high}", at + 1, base[at]));
+        if !(low..=high).contains(coordinate) {
+            return Err(format!("coordinate {} is {coordinate}; the bounding box goes from {low} to {high}", at + 1));
         }
     }
     for _ in 0..corners.pixels {
