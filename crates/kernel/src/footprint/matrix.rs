@@ -3,7 +3,7 @@
 //! A tile is `rows` (M or N) by `columns` (K). The canonical layouts of 9.7.15.5.1.2.1.3 place it in units of 16 bytes;
 //! then the swizzle permutes the address. [`super::tcgen05`] uses the same layouts behind its own descriptor.
 
-use super::swizzle::{Pattern, Swizzle};
+use super::swizzle::{Atomicity, Pattern, Swizzle};
 use super::{Bytes, join};
 
 /// Which index runs fastest in memory: K (not transposed) or M/N (transposed).
@@ -108,6 +108,11 @@ impl Descriptor {
         }
     }
 
+    /// Columns of an MN-major swizzle atom: 8, and 4 where 32 bytes stay together (9.7.16.10.6, table 53: 8x4).
+    fn columns_in_atom(&self) -> u64 {
+        if self.pattern.atomicity == Atomicity::B16 { 8 } else { 4 }
+    }
+
     /// `((T,1,m),(8,k))` with strides `((1,T,SBO),(1T,LBO))`, or `((T,span,m),(8,k))` with `((1,T,LBO),(span,SBO))` under a
     /// swizzle: the two offsets change places. `unit` counts 16 bytes along M or N.
     fn offset_mn_major(&self, unit: u64, column: u64) -> u64 {
@@ -116,7 +121,8 @@ impl Descriptor {
             span => {
                 let units = span / 16;
                 let row = unit % units * 16 + (unit / units).wrapping_mul(self.leading);
-                row + column % 8 * span + (column / 8).wrapping_mul(self.stride)
+                let group = self.columns_in_atom();
+                row + column % group * span + (column / group).wrapping_mul(self.stride)
             }
         }
     }
@@ -132,8 +138,8 @@ impl Tile {
         if ![1, 4, 8, 16, 32].contains(&self.element_bits) {
             return Err(format!("elements are {} bits; they must be 1, 4, 8, 16 or 32", self.element_bits));
         }
-        if self.rows == 0 || self.rows > 256 || !self.rows.is_multiple_of(8) {
-            return Err(format!("the tile has {} rows; it must have a multiple of 8, at most 256", self.rows));
+        if self.rows == 0 || self.rows > 256 || !self.rows.is_multiple_of(4) {
+            return Err(format!("the tile has {} rows; it must have a multiple of 4, at most 256", self.rows));
         }
         // 128 bytes are the widest K of any instruction (sparse 8-bit tcgen05.mma reads 64).
         let wide = u64::from(self.columns) * u64::from(self.element_bits);
@@ -145,6 +151,9 @@ impl Tile {
             // The formula of 9.7.15.5.1.2.1.3 would run into the next row, and the leading offset has no meaning there.
             Major::K if span != 0 && wide / 8 > span => {
                 Err(format!("K is {} bytes and the swizzle spans {span}; a K-major tile must fit the span", wide / 8))
+            }
+            Major::K if pattern.atomicity != Atomicity::B16 => {
+                Err("the swizzle keeps 32 bytes together and the tile is K-major; its atom is not documented".into())
             }
             Major::Mn if !self.rows.is_multiple_of(self.per_unit()) => {
                 Err(format!("an MN-major tile has {} rows; they must fill units of 16 bytes", self.rows))

@@ -13,12 +13,15 @@
 //! # Ok::<(), String>(())
 //! ```
 
-pub mod im2col;
+pub mod fragments;
+mod im2col;
 pub mod matrix;
 pub mod swizzle;
+pub mod tcgen05;
 pub mod tensor_copy;
 pub mod tensor_map;
-pub mod tile;
+pub mod tensor_memory;
+mod tile;
 
 /// A range of bytes of one memory. Which memory is the caller's to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
