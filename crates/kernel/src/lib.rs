@@ -2,4 +2,8 @@
 
 pub mod code;
 pub mod footprint;
+pub mod launch;
+pub mod memory;
 pub mod order;
+pub mod report;
+pub mod run;

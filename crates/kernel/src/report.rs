@@ -1,0 +1,127 @@
+//! What came out of a launch: plain data.
+
+use crate::code::op::Pc;
+use crate::memory::Fault;
+use crate::order::Race;
+
+/// The answer for one launch.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub findings: Vec<Finding>,
+    /// Why the launch is not proved though nothing was found.
+    pub doubts: Vec<Doubt>,
+    pub assumptions: Vec<&'static str>,
+    pub covered: Covered,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Covered {
+    pub ctas: u32,
+    pub warps: u32,
+    pub lanes: u32,
+    pub warp_instructions: u64,
+    pub lane_instructions: u64,
+    pub cells: u64,
+    pub strands: u64,
+    pub phases: u64,
+    pub barriers: u64,
+}
+
+#[derive(Clone, Debug)]
+pub enum Finding {
+    /// With the readings under which it is one; empty: under all.
+    Race { race: Race, only: Vec<&'static str> },
+    OutOfBounds { pc: Pc, thread: u32, fault: Fault },
+    Misaligned { pc: Pc, thread: u32, address: u64, bytes: u32 },
+    Hang { stuck: Vec<Stuck> },
+    Protocol { pc: Pc, thread: u32, what: Protocol },
+    Trap { pc: Pc, thread: u32 },
+    Assertion { pc: Pc, thread: u32, name: String },
+    BadOperand { pc: Pc, thread: u32, why: String },
+}
+
+/// Some lanes of a warp that wait for ever.
+#[derive(Clone, Debug)]
+pub struct Stuck {
+    pub cta: u32,
+    pub warp: u32,
+    pub lanes: u32,
+    pub pc: Pc,
+    pub why: Waiting,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Waiting {
+    Barrier { id: u32, arrived: u32, expected: u32 },
+    Cluster,
+    Lanes { missing: u32 },
+    Mbarrier { at: u64, phase: u32, pending: i64, bytes: i64 },
+    Memory,
+    Steps,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Protocol {
+    /// An operation on memory that is no mbarrier.
+    NotAnMbarrier,
+    /// More arrivals than the phase has pending.
+    TooManyArrivals,
+    /// The tx-count leaves its range.
+    TooManyBytes,
+    CountOutOfRange(u64),
+    /// `.noComplete` completed the phase.
+    Completed,
+    BarrierCount { id: u32, given: u32, expected: u32 },
+    BarrierNumber(u32),
+    ClusterTwice,
+    ClusterAlone,
+    TensorMemory(String),
+    DescriptorAlone,
+}
+
+/// Why there is no proof.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Doubt {
+    /// An instruction without a model was executed.
+    Unmodelled { pc: Pc, text: String },
+    /// A function that is not there, and is taken to do nothing.
+    Stub { pc: Pc, name: String },
+    /// A value that is not determined decides a branch, an address or a synchronisation.
+    Decided { pc: Pc, by: Cause },
+    /// The matching of a barrier or an mbarrier depends on the schedule.
+    Matching { pc: Pc, rule: Rule },
+    /// Accesses were forgotten.
+    Crowded,
+    Steps,
+    Time,
+    Memory,
+    /// Threads synchronise through memory in a way that one run does not decide.
+    Flags { pc: Pc },
+    Footprint { pc: Pc, why: String },
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Cause {
+    Float,
+    Environment,
+    Atomic,
+    Clock,
+    Stub,
+    Wait,
+    Unknown,
+    Read,
+}
+
+/// The conditions under which one run decides the launch (docs/kernels.md).
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Rule {
+    /// An arrival at a barrier whose last generation the thread does not know to be over.
+    BarrierGeneration,
+    /// An operation on a phase by one who does not know that the phase before is over.
+    PhaseUnknown,
+    /// A wait that may see the phase after the one it waits for.
+    PhaseOvertaken,
+    /// Bytes that are expected and not completed, or the other way round.
+    PhaseBytes,
+    NoComplete,
+}

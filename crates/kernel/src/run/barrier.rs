@@ -1,0 +1,290 @@
+//! Named barriers of a CTA and the barrier of a cluster (9.7.15.1, 9.7.15.3).
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::Run;
+use super::warp::{Block, Fragment, lanes};
+use crate::code::op::{Order, Pc, Reduction, Register, Scope, Source};
+use crate::order::Known;
+use crate::order::clock::Object;
+use crate::report::{Doubt, Finding, Protocol, Rule};
+
+/// A barrier `bar.sync id`.
+pub(super) struct Named {
+    object: Object,
+    generation: u32,
+    expected: u32,
+    /// Without a number of threads: all of the CTA, as far as they are alive.
+    all: bool,
+    lanes: HashMap<usize, u32>,
+    arrived: u32,
+    known: Option<Known>,
+    /// Who arrived in the last generation: warp, lanes, time.
+    last: Vec<(u32, u32, u32)>,
+    this: Vec<(u32, u32, u32)>,
+    finished: Option<Rc<Known>>,
+    votes: (u32, bool, bool),
+    result: (u32, bool, bool),
+}
+
+impl Named {
+    pub(super) fn progress(&self) -> (u32, u32) {
+        (self.arrived, self.expected)
+    }
+}
+
+pub(super) struct Cluster {
+    object: Object,
+    cluster: u32,
+    phase: u32,
+    arrived: u32,
+    known: Option<Known>,
+    relaxed: Option<Known>,
+    finished: Vec<(Rc<Known>, Rc<Known>)>,
+}
+
+impl Cluster {
+    pub(super) fn new(object: Object, cluster: u32) -> Cluster {
+        Cluster { object, cluster, phase: 0, arrived: 0, known: None, relaxed: None, finished: Vec::new() }
+    }
+}
+
+/// The operands of `bar.red`.
+#[derive(Copy, Clone)]
+pub(super) struct Red {
+    pub(super) reduction: Reduction,
+    pub(super) to: Option<Register>,
+    pub(super) from: Source,
+    pub(super) negated: bool,
+}
+
+impl Run<'_> {
+    /// Some lanes of a warp arrive.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn barrier(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        id: Source,
+        threads: Option<Source>,
+        arrive_only: bool,
+        red: Red,
+    ) {
+        let first = active.trailing_zeros();
+        let number = self.warps[warp].get(id, first) as u32;
+        let cta = self.warps[warp].cta;
+        self.decide(warp, pc, active, id);
+        if number > 15 {
+            let thread = self.thread(warp, first);
+            self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::BarrierNumber(number) });
+            return;
+        }
+        let given = threads.map(|source| self.warps[warp].get(source, first) as u32);
+        if !self.barriers.contains_key(&(cta, number)) {
+            let object = self.order.new_object();
+            self.barriers.insert((cta, number), Named {
+                object,
+                generation: 0,
+                expected: 0,
+                all: false,
+                lanes: HashMap::new(),
+                arrived: 0,
+                known: None,
+                last: Vec::new(),
+                this: Vec::new(),
+                finished: None,
+                votes: (0, true, false),
+                result: (0, true, false),
+            });
+        }
+        let expected = given.unwrap_or(self.warps_per_cta * 32);
+        self.effect(warp, pc, active);
+        let sent = self.order.sent(warp as u32, active);
+        self.check_generation(warp, pc, active, cta, number);
+        let time = self.order.time(warp as u32);
+        let (alive, mut votes) = (self.warps[warp].alive(), (0, true, false));
+        for lane in lanes(active) {
+            let value = (self.warps[warp].get(red.from, lane) & 1 != 0) != red.negated;
+            votes = (votes.0 + u32::from(value), votes.1 && value, votes.2 || value);
+        }
+        let thread = self.thread(warp, first);
+        let Some(named) = self.barriers.get_mut(&(cta, number)) else { return };
+        if named.arrived == 0 {
+            named.expected = expected;
+            named.all = given.is_none();
+        } else if named.expected != expected {
+            let what = Protocol::BarrierCount { id: number, given: expected, expected: named.expected };
+            self.find(3, pc, Finding::Protocol { pc, thread, what });
+            return;
+        }
+        let generation = named.generation;
+        let own = named.lanes.entry(warp).or_insert(0);
+        *own |= active;
+        // Lanes that are not there arrive with the rest of their warp.
+        let whole = *own & alive == alive;
+        named.arrived += active.count_ones() + if whole { 32 - alive.count_ones() } else { 0 };
+        named.votes = (named.votes.0 + votes.0, named.votes.1 && votes.1, named.votes.2 || votes.2);
+        named.this.push((warp as u32, active, time));
+        match &mut named.known {
+            Some(known) => known.receive(&sent),
+            None => named.known = Some(sent),
+        }
+        self.settle_barrier(cta, number);
+        if arrive_only {
+            return;
+        }
+        let fragment = Fragment { pc, mask: active, blocked: None };
+        if !self.leave_barrier(warp, &fragment, number, generation) {
+            self.blocking = Some((active, Block::Barrier { id: number, generation }));
+        }
+    }
+
+    /// H2: whoever arrives knows that the generation before is over.
+    fn check_generation(&mut self, warp: usize, pc: Pc, active: u32, cta: u32, number: u32) {
+        let Some(named) = self.barriers.get(&(cta, number)) else { return };
+        if named.generation == 0 {
+            return;
+        }
+        for (group, views) in self.order.groups(warp as u32, active) {
+            let base = &views.known.base.threads;
+            let knows_step = base.steps(named.object) >= named.generation;
+            let knows_all = || {
+                named.last.iter().all(|(other, mask, time)| {
+                    let others = if *other == warp as u32 { mask & !group } else { *mask };
+                    base.knows_all(*other, others, *time)
+                })
+            };
+            if !knows_step && !knows_all() {
+                self.doubt(Doubt::Matching { pc, rule: Rule::BarrierGeneration });
+                return;
+            }
+        }
+    }
+
+    /// Completes the barrier if everybody is there.
+    pub(super) fn settle_barrier(&mut self, cta: u32, number: u32) {
+        let exited = self.exited_lanes(cta, number);
+        let Some(named) = self.barriers.get_mut(&(cta, number)) else { return };
+        if named.arrived == 0 {
+            return;
+        }
+        let there = named.arrived + if named.all { exited } else { 0 };
+        if there < named.expected {
+            return;
+        }
+        let mut known = named.known.take().unwrap_or_default();
+        named.generation += 1;
+        known.complete(named.object, named.generation);
+        named.finished = Some(Rc::new(known));
+        named.arrived = 0;
+        named.lanes.clear();
+        named.last = std::mem::take(&mut named.this);
+        named.result = std::mem::replace(&mut named.votes, (0, true, false));
+        self.covered.barriers += 1;
+    }
+
+    /// Lanes of warps that have ended and are not counted yet.
+    fn exited_lanes(&self, cta: u32, number: u32) -> u32 {
+        let Some(named) = self.barriers.get(&(cta, number)) else { return 0 };
+        let first = (cta * self.warps_per_cta) as usize;
+        let warps = first..first + self.warps_per_cta as usize;
+        warps.filter(|warp| self.warps[*warp].is_done() && !named.lanes.contains_key(warp)).count() as u32 * 32
+    }
+
+    /// True if the generation is over: then the lanes know what all who arrived know.
+    pub(super) fn leave_barrier(&mut self, warp: usize, fragment: &Fragment, id: u32, generation: u32) -> bool {
+        let cta = self.warps[warp].cta;
+        let Some(named) = self.barriers.get(&(cta, id)) else { return false };
+        if named.generation <= generation {
+            return false;
+        }
+        let Some(known) = named.finished.clone() else { return false };
+        let result = named.result;
+        self.order.receive(warp as u32, fragment.mask, &known);
+        let code = Rc::clone(&self.code);
+        if let crate::code::op::Op::Barrier { reduction, to: Some(to), .. } = &code[fragment.pc as usize].op {
+            let value = match reduction {
+                Reduction::PopulationCount => u64::from(result.0),
+                Reduction::And => u64::from(result.1),
+                Reduction::Or | Reduction::None => u64::from(result.2),
+            };
+            for lane in lanes(fragment.mask) {
+                self.warps[warp].set(*to, lane, value);
+            }
+            self.set_taint(warp, *to, fragment.mask, 0);
+        }
+        true
+    }
+
+    pub(super) fn cluster_arrive(&mut self, warp: usize, pc: Pc, active: u32, order: Order) {
+        let thread = self.thread(warp, active.trailing_zeros());
+        if self.warps[warp].cluster_arrived & active != 0 {
+            self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::ClusterTwice });
+            return;
+        }
+        self.effect(warp, pc, active);
+        let cluster = self.order.cluster_of(self.warps[warp].cta) as usize;
+        let sent = self.order.sent(warp as u32, active);
+        let fenced = if order.releases() { None } else { self.released_known(warp, active, Scope::Cluster) };
+        let phase = self.clusters[cluster].phase;
+        self.warps[warp].cluster_arrived |= active;
+        for lane in lanes(active) {
+            self.warps[warp].cluster_phase[lane as usize] = phase;
+        }
+        let own = &mut self.clusters[cluster];
+        own.arrived += active.count_ones();
+        if order.releases() {
+            own.known.get_or_insert_default().receive(&sent);
+        } else if let Some(fenced) = fenced {
+            own.known.get_or_insert_default().receive(&fenced);
+        }
+        own.relaxed.get_or_insert_default().receive(&sent);
+        self.settle_cluster(cluster);
+    }
+
+    pub(super) fn settle_cluster(&mut self, cluster: usize) {
+        let per = self.launch.ctas_per_cluster().max(1);
+        let first = (self.clusters[cluster].cluster * per * self.warps_per_cta) as usize;
+        let warps = first..first + (per * self.warps_per_cta) as usize;
+        let alive: u32 = warps.filter_map(|warp| self.warps.get(warp)).map(|warp| warp.alive().count_ones()).sum();
+        let own = &mut self.clusters[cluster];
+        if own.arrived == 0 || own.arrived < alive {
+            return;
+        }
+        own.phase += 1;
+        own.arrived = 0;
+        let (object, phase) = (own.object, own.phase);
+        let mut known = own.known.take().unwrap_or_default();
+        known.complete(object, phase);
+        let relaxed = own.relaxed.take().unwrap_or_default();
+        own.finished.push((Rc::new(known), Rc::new(relaxed)));
+    }
+
+    pub(super) fn cluster_wait(&mut self, warp: usize, pc: Pc, active: u32) {
+        let thread = self.thread(warp, active.trailing_zeros());
+        if self.warps[warp].cluster_arrived & active != active {
+            self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::ClusterAlone });
+            return;
+        }
+        let phase = self.warps[warp].cluster_phase[active.trailing_zeros() as usize];
+        let fragment = Fragment { pc, mask: active, blocked: None };
+        if !self.leave_cluster(warp, &fragment, phase) {
+            self.blocking = Some((active, Block::Cluster { phase }));
+        }
+    }
+
+    pub(super) fn leave_cluster(&mut self, warp: usize, fragment: &Fragment, phase: u32) -> bool {
+        let cluster = self.order.cluster_of(self.warps[warp].cta) as usize;
+        let Some((known, relaxed)) = self.clusters[cluster].finished.get(phase as usize).cloned() else { return false };
+        self.warps[warp].cluster_arrived &= !fragment.mask;
+        self.order.change(warp as u32, fragment.mask, |views, _| {
+            let own = Rc::make_mut(&mut views.known);
+            own.receive(&known);
+            own.receive_execution(&relaxed);
+            own.receive_initialised(&relaxed);
+        });
+        true
+    }
+}

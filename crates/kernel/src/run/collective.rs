@@ -1,0 +1,202 @@
+//! Instructions of several lanes at once: shuffles, votes, elections, `bar.warp.sync` (9.7.9, 9.7.14).
+
+use super::Run;
+use super::taint;
+use super::warp::{Block, lanes};
+use crate::code::op::{Op, Pc, Shuffle, Source, Vote};
+use crate::code::ty::Ty;
+
+impl Run<'_> {
+    pub(super) fn collective(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
+        let mask = match op {
+            Op::SyncWarp { mask }
+            | Op::Shuffle { mask, .. }
+            | Op::Vote { mask, .. }
+            | Op::Match { mask, .. }
+            | Op::ReduceWarp { mask, .. }
+            | Op::Elect { mask, .. } => *mask,
+            Op::ActiveMask { to } => {
+                for lane in lanes(active) {
+                    self.warps[warp].set(*to, lane, u64::from(active));
+                }
+                // Which lanes are together is the schedule's business.
+                let class = if active == self.warps[warp].alive() { 0 } else { self.taints.class(taint::ENVIRONMENT) };
+                self.set_taint(warp, *to, active, class);
+                return;
+            }
+            _ => return,
+        };
+        self.decide(warp, pc, active, mask);
+        let first = active.trailing_zeros();
+        let members = self.warps[warp].get(mask, first) as u32;
+        // Lanes with another mask come after these.
+        let alike = lanes(active).filter(|lane| self.warps[warp].get(mask, *lane) as u32 == members);
+        let alike = alike.fold(0, |mask, lane| mask | 1 << lane);
+        let needed = members & self.warps[warp].alive();
+        if let Op::SyncWarp { .. } = op {
+            self.arrive_warp(warp, active, alike, needed, members);
+            return;
+        }
+        if needed & !active != 0 {
+            self.blocking = Some((active, Block::Lanes { mask: members }));
+            return;
+        }
+        if alike != active {
+            // The others wait at this instruction for their own.
+            self.together(warp, alike & members, op);
+            self.blocking = Some((active & !alike, Block::Lanes { mask: 0 }));
+            if let Some((left, _)) = self.blocking {
+                self.together(warp, left, op);
+                self.blocking = None;
+            }
+            return;
+        }
+        self.together(warp, active & members, op);
+    }
+
+    fn arrive_warp(&mut self, warp: usize, active: u32, alike: u32, needed: u32, members: u32) {
+        let waiting: u32 = self.waiting_in_warp(warp, members);
+        if needed & !(waiting | alike) == 0 {
+            self.order.sync_warp(warp as u32, (waiting | alike) & members);
+            for fragment in &mut self.warps[warp].fragments {
+                if fragment.blocked == Some(Block::SyncWarp { mask: members }) {
+                    fragment.blocked = None;
+                    fragment.pc += 1;
+                }
+            }
+            if alike != active {
+                self.blocking = Some((active & !alike, Block::Lanes { mask: 0 }));
+            }
+            return;
+        }
+        self.blocking = Some((alike, Block::SyncWarp { mask: members }));
+    }
+
+    fn waiting_in_warp(&self, warp: usize, members: u32) -> u32 {
+        let fragments = self.warps[warp].fragments.iter();
+        fragments.filter(|own| own.blocked == Some(Block::SyncWarp { mask: members })).fold(0, |mask, own| mask | own.mask)
+    }
+
+    /// Lanes that ended may make the rest complete.
+    pub(super) fn leave_sync_warp(&mut self, warp: usize, members: u32) -> bool {
+        let waiting = self.waiting_in_warp(warp, members);
+        let needed = members & self.warps[warp].alive();
+        if needed & !waiting != 0 {
+            return false;
+        }
+        self.order.sync_warp(warp as u32, waiting & members);
+        true
+    }
+
+    fn together(&mut self, warp: usize, members: u32, op: &Op) {
+        match op {
+            Op::Shuffle { how, to, valid, from, lane, clamp, .. } => {
+                self.shuffle(warp, members, *how, (*to, *valid), *from, *lane, *clamp);
+            }
+            Op::Vote { how, to, from, negated, .. } => {
+                let taint = self.taint_of_all(warp, &[*from], members);
+                let own = &mut self.warps[warp];
+                let on = lanes(members).filter(|lane| (own.get(*from, *lane) & 1 != 0) != *negated);
+                let on = on.fold(0u32, |mask, lane| mask | 1 << lane);
+                let value = match how {
+                    Vote::All => u64::from(on == members),
+                    Vote::Any => u64::from(on != 0),
+                    Vote::Uniform => u64::from(on == 0 || on == members),
+                    Vote::Ballot => u64::from(on),
+                };
+                for lane in lanes(members) {
+                    own.set(*to, lane, value);
+                }
+                self.set_taint(warp, *to, members, taint);
+            }
+            Op::Match { all, bits, to, same, from, .. } => {
+                let taint = self.taint_of_all(warp, &[*from], members);
+                let ty = Ty { kind: crate::code::ty::Kind::Bits, bits: *bits };
+                let values: Vec<(u32, u64)> =
+                    lanes(members).map(|lane| (lane, ty.cut(self.warps[warp].get(*from, lane)))).collect();
+                let everywhere = values.iter().all(|(_, value)| *value == values[0].1);
+                for (lane, value) in &values {
+                    let equal = values.iter().filter(|(_, other)| other == value).fold(0u32, |mask, (lane, _)| mask | 1 << lane);
+                    let result = if *all { if everywhere { members } else { 0 } } else { equal };
+                    self.warps[warp].set(*to, *lane, u64::from(result));
+                    if let Some(same) = same {
+                        self.warps[warp].set(*same, *lane, u64::from(everywhere));
+                    }
+                }
+                for to in [Some(to), same.as_ref()].into_iter().flatten() {
+                    self.set_taint(warp, *to, members, taint);
+                }
+            }
+            Op::ReduceWarp { operation, ty, to, from, .. } => {
+                let taint = self.taint_of_all(warp, &[*from], members);
+                let values: Vec<u64> = lanes(members).map(|lane| self.warps[warp].get(*from, lane)).collect();
+                let mut value = values.first().copied().unwrap_or(0);
+                for other in values.iter().skip(1) {
+                    value = super::compute::atomic(*operation, *ty, value, *other, 0).unwrap_or(0);
+                }
+                for lane in lanes(members) {
+                    self.warps[warp].set(*to, lane, value);
+                }
+                self.set_taint(warp, *to, members, taint);
+            }
+            Op::Elect { to, elected, .. } => {
+                let leader = members.trailing_zeros();
+                for lane in lanes(members) {
+                    if let Some(to) = to {
+                        self.warps[warp].set(*to, lane, u64::from(leader));
+                    }
+                    self.warps[warp].set(*elected, lane, u64::from(lane == leader));
+                }
+                for to in [to.as_ref(), Some(elected)].into_iter().flatten() {
+                    self.set_taint(warp, *to, members, 0);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn shuffle(
+        &mut self,
+        warp: usize,
+        members: u32,
+        how: Shuffle,
+        (to, valid): (u32, Option<u32>),
+        from: Source,
+        by: Source,
+        clamp: Source,
+    ) {
+        let taint = self.taint_of_all(warp, &[from, by, clamp], members);
+        let mut results = Vec::with_capacity(32);
+        for lane in lanes(members) {
+            let own = &self.warps[warp];
+            let (by, clamp) = (own.get(by, lane) as u32 & 31, own.get(clamp, lane) as u32);
+            let (bound, segment) = (clamp & 31, (clamp >> 8) & 31);
+            let most = (lane & segment) | (bound & !segment);
+            let least = lane & segment;
+            let (source, inside) = match how {
+                Shuffle::Up => {
+                    let source = lane.wrapping_sub(by);
+                    (source, (source as i32) >= most as i32)
+                }
+                Shuffle::Down => (lane + by, lane + by <= most),
+                Shuffle::Butterfly => (lane ^ by, lane ^ by <= most),
+                Shuffle::Index => {
+                    let source = least | (by & !segment);
+                    (source, source <= most)
+                }
+            };
+            let source = if inside { source & 31 } else { lane };
+            results.push((lane, own.get(from, source), inside));
+        }
+        for (lane, value, inside) in results {
+            self.warps[warp].set(to, lane, value & 0xffff_ffff);
+            if let Some(valid) = valid {
+                self.warps[warp].set(valid, lane, u64::from(inside));
+            }
+        }
+        for to in [Some(to), valid].into_iter().flatten() {
+            self.set_taint(warp, to, members, taint);
+        }
+    }
+}

@@ -1,0 +1,510 @@
+//! One instruction after the other: guards, branches, and the file that knows each instruction.
+
+use std::rc::Rc;
+
+use super::Run;
+use super::barrier::Red;
+use super::compute;
+use super::mbarrier::Arrival;
+use super::taint::{self, MADE_UP, MANY, WAIT};
+use super::warp::{Fragment, lanes};
+use crate::code::op::{Op, Pc, Register, Source, Unknown};
+use crate::memory::Taint;
+use crate::report::{Cause, Doubt, Finding};
+
+impl Run<'_> {
+    /// Runs a fragment until it blocks, ends, parts, or meets another. The number of instructions.
+    pub(super) fn advance(&mut self, warp: usize, index: usize) -> u32 {
+        let mut fragment = self.warps[warp].fragments.swap_remove(index);
+        // Lanes further on are met where they stand.
+        let meet = self.warps[warp].fragments.iter().map(|other| other.pc).filter(|pc| *pc > fragment.pc).min();
+        let lower = self.warps[warp].fragments.iter().any(|other| other.blocked.is_none() && other.pc <= fragment.pc);
+        let code = Rc::clone(&self.code);
+        let mut count = 0;
+        loop {
+            let instruction = &code[fragment.pc as usize];
+            count += 1;
+            self.order.tick(warp as u32);
+            self.warps[warp].steps += 1;
+            self.warps[warp].lane_steps += u64::from(fragment.mask.count_ones());
+            let mut active = fragment.mask;
+            if let Some(guard) = instruction.guard {
+                let values = &self.warps[warp].registers[guard.register as usize];
+                let mut on = 0;
+                for lane in lanes(fragment.mask) {
+                    on |= u32::from((values[lane as usize] & 1 != 0) != guard.negated) << lane;
+                }
+                active = on;
+                if !matches!(instruction.op, Op::Compute { .. } | Op::SetPredicate { .. }) {
+                    self.decide(warp, fragment.pc, fragment.mask, Source::Register(guard.register));
+                } else {
+                    self.guard_taint(warp, guard.register, &instruction.op, fragment.mask);
+                }
+            }
+            match &instruction.op {
+                Op::Branch { to } => {
+                    let (taken, not) = (active, fragment.mask & !active);
+                    if not == 0 {
+                        fragment.pc = *to;
+                    } else if taken == 0 {
+                        fragment.pc += 1;
+                    } else {
+                        self.put(warp, Fragment { pc: *to, mask: taken, blocked: None });
+                        self.put(warp, Fragment { pc: fragment.pc + 1, mask: not, blocked: None });
+                        return count;
+                    }
+                }
+                Op::BranchIndexed { index, to } => {
+                    self.decide(warp, fragment.pc, active, *index);
+                    self.branch_indexed(warp, &fragment, active, *index, to);
+                    return count;
+                }
+                Op::Exit | Op::Trap if active != 0 => {
+                    self.exit(warp, fragment.pc, active, matches!(instruction.op, Op::Trap));
+                    let rest = fragment.mask & !active;
+                    if rest != 0 {
+                        self.put(warp, Fragment { pc: fragment.pc + 1, mask: rest, blocked: None });
+                    }
+                    return count;
+                }
+                op => {
+                    if active != 0 {
+                        self.execute(warp, fragment.pc, active, op);
+                    }
+                    if let Some((mask, block)) = self.blocking.take() {
+                        self.put(warp, Fragment { pc: fragment.pc, mask, blocked: Some(block) });
+                        let rest = fragment.mask & !mask;
+                        if rest != 0 {
+                            self.put(warp, Fragment { pc: fragment.pc + 1, mask: rest, blocked: None });
+                        }
+                        return count;
+                    }
+                    fragment.pc += 1;
+                }
+            }
+            let met = meet.is_some_and(|meet| fragment.pc >= meet);
+            if met || lower || count >= 4096 || self.stopped {
+                self.put(warp, fragment);
+                return count;
+            }
+        }
+    }
+
+    fn put(&mut self, warp: usize, fragment: Fragment) {
+        self.warps[warp].fragments.push(fragment);
+    }
+
+    fn branch_indexed(&mut self, warp: usize, fragment: &Fragment, active: u32, index: Source, to: &[Pc]) {
+        let mut parts: Vec<(Pc, u32)> = Vec::new();
+        for lane in lanes(fragment.mask) {
+            let target = if active & (1 << lane) == 0 {
+                fragment.pc + 1
+            } else {
+                match to.get(self.warps[warp].get(index, lane) as usize) {
+                    Some(target) => *target,
+                    None => {
+                        let (pc, thread) = (fragment.pc, self.thread(warp, lane));
+                        let why = "the index is outside the list of labels".to_owned();
+                        self.find(2, pc, Finding::BadOperand { pc, thread, why });
+                        self.stopped = true;
+                        return;
+                    }
+                }
+            };
+            match parts.iter_mut().find(|(pc, _)| *pc == target) {
+                Some((_, mask)) => *mask |= 1 << lane,
+                None => parts.push((target, 1 << lane)),
+            }
+        }
+        for (pc, mask) in parts {
+            self.put(warp, Fragment { pc, mask, blocked: None });
+        }
+    }
+
+    fn exit(&mut self, warp: usize, pc: Pc, active: u32, trap: bool) {
+        if trap {
+            let thread = self.thread(warp, active.trailing_zeros());
+            self.find(2, pc, Finding::Trap { pc, thread });
+            self.stopped = true;
+        }
+        for lane in lanes(active) {
+            self.settle_debt(warp, pc, lane);
+        }
+        self.warps[warp].exited |= active;
+        let cta = self.warps[warp].cta;
+        if self.warps[warp].alive() == 0 {
+            for id in 0..16 {
+                self.settle_barrier(cta, id);
+            }
+        }
+        let cluster = self.order.cluster_of(cta) as usize;
+        self.settle_cluster(cluster);
+    }
+
+    /// A value decides where these lanes go, what they touch or how they synchronise: it must be the same in every run.
+    pub(super) fn decide(&mut self, warp: usize, pc: Pc, lanes: u32, source: Source) {
+        let taint = self.warps[warp].taint_of(source, lanes);
+        if taint != 0 {
+            self.decided(warp, pc, lanes, taint);
+        }
+    }
+
+    pub(super) fn decided(&mut self, warp: usize, pc: Pc, mask: u32, taint: Taint) {
+        let classes = self.taints.classes(taint);
+        self.taints.decide(taint, pc);
+        let causes = [
+            (taint::FLOAT, Cause::Float),
+            (taint::ENVIRONMENT, Cause::Environment),
+            (taint::CLOCK, Cause::Clock),
+            (taint::STUB, Cause::Stub),
+            (taint::UNKNOWN_DATA, Cause::Unknown),
+            (taint::ATOMIC, Cause::Atomic),
+        ];
+        if classes & (MADE_UP | taint::ATOMIC) != 0 {
+            for (class, by) in causes {
+                if classes & class != 0 {
+                    self.doubt(Doubt::Decided { pc, by });
+                }
+            }
+        }
+        if classes & MANY != 0 {
+            self.doubt(Doubt::Decided { pc, by: Cause::Read });
+        }
+        if classes & WAIT != 0 {
+            // A branch on "not yet": the lane must come to a wait before it does anything else.
+            for lane in lanes(mask) {
+                let asked = self.warps[warp].asked[lane as usize];
+                self.warps[warp].owes[lane as usize] = Some((asked.address as u32, asked.state as u32));
+            }
+        }
+    }
+
+    /// These lanes do something that others can see.
+    pub(super) fn effect(&mut self, warp: usize, pc: Pc, active: u32) {
+        for lane in lanes(active) {
+            self.warps[warp].effects[lane as usize] += 1;
+            self.settle_debt(warp, pc, lane);
+        }
+    }
+
+    fn settle_debt(&mut self, warp: usize, pc: Pc, lane: u32) {
+        if self.warps[warp].owes[lane as usize].take().is_some() {
+            self.doubt(Doubt::Decided { pc, by: Cause::Wait });
+        }
+    }
+
+    /// The result of a computation under a guard depends on the guard too.
+    fn guard_taint(&mut self, warp: usize, guard: Register, op: &Op, mask: u32) {
+        let taint = self.warps[warp].taint_of(Source::Register(guard), mask);
+        if taint == 0 {
+            return;
+        }
+        let to = match op {
+            Op::Compute { to, .. } => Some(*to),
+            Op::SetPredicate { to, .. } => *to,
+            _ => None,
+        };
+        if let Some(to) = to {
+            self.add_taint(warp, to, mask, taint);
+        }
+    }
+
+    pub(super) fn set_taint(&mut self, warp: usize, to: Register, mask: u32, taint: Taint) {
+        if mask == 0 {
+            return;
+        }
+        let (own, old) = self.warps[warp].taint[to as usize];
+        if taint == 0 {
+            if own != 0 {
+                let left = own & !mask;
+                self.warps[warp].taint[to as usize] = (left, if left == 0 { 0 } else { old });
+            }
+            return;
+        }
+        let kept = own & !mask;
+        let taint = if kept == 0 { taint } else { self.union(taint, old) };
+        self.warps[warp].taint[to as usize] = (kept | mask, taint);
+    }
+
+    fn add_taint(&mut self, warp: usize, to: Register, mask: u32, taint: Taint) {
+        let (own, old) = self.warps[warp].taint[to as usize];
+        let taint = self.union(taint, old);
+        self.warps[warp].taint[to as usize] = (own | mask, taint);
+    }
+
+    pub(super) fn taint_of_all(&mut self, warp: usize, from: &[Source], mask: u32) -> Taint {
+        let mut taint = 0;
+        for source in from {
+            let own = self.warps[warp].taint_of(*source, mask);
+            if own != 0 {
+                taint = self.union(taint, own);
+            }
+        }
+        taint
+    }
+
+    fn execute(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
+        match op {
+            Op::Compute { function, ty, to, from } => self.compute(warp, pc, active, *function, *ty, *to, from),
+            Op::SetPredicate { .. } | Op::Set { .. } | Op::Convert { .. } | Op::InsertField { .. } => {
+                self.compute_other(warp, active, op);
+            }
+            Op::AddCarry { .. } | Op::Pack { .. } | Op::Unpack { .. } => self.compute_other(warp, active, op),
+            Op::Opaque { to, from, why } => {
+                let class = if *why == Unknown::Float { taint::FLOAT } else { taint::ENVIRONMENT };
+                self.opaque(warp, active, to, from, class);
+            }
+            Op::Clock { to } => {
+                let class = taint::CLOCK;
+                self.opaque(warp, active, &[*to], &[], class);
+            }
+            Op::ToGeneric { .. } | Op::FromGeneric { .. } | Op::IsSpace { .. } | Op::MapAddress { .. } | Op::CtaRank { .. } => {
+                self.address(warp, active, op);
+            }
+            Op::Load(access, to) => self.load(warp, pc, active, access, to),
+            Op::Store(access, from) => self.store(warp, pc, active, access, from),
+            Op::Atomic { access, operation, to, from } => self.atomic(warp, pc, active, access, *operation, *to, *from),
+            Op::LoadMatrix { .. } | Op::StoreMatrix { .. } | Op::WmmaLoad { .. } | Op::WmmaStore { .. } => {
+                self.fragment(warp, pc, active, op);
+            }
+            Op::Fence { .. }
+            | Op::FenceProxyAsync(_)
+            | Op::FenceProxyTensormapRelease { .. }
+            | Op::FenceProxyTensormapAcquire { .. }
+            | Op::FenceProxyAlias
+            | Op::FenceMbarrierInit => self.fence(warp, pc, active, op),
+            Op::Branch { .. } | Op::BranchIndexed { .. } | Op::Exit | Op::Trap | Op::Nothing | Op::BulkPrefetch => {}
+            Op::Call { name, .. } => self.call(warp, pc, active, name),
+            Op::SyncWarp { .. }
+            | Op::Shuffle { .. }
+            | Op::Vote { .. }
+            | Op::Match { .. }
+            | Op::ReduceWarp { .. }
+            | Op::Elect { .. }
+            | Op::ActiveMask { .. } => self.collective(warp, pc, active, op),
+            Op::Barrier { id, threads, arrive_only, reduction, to, from, negated } => {
+                let red = Red { reduction: *reduction, to: *to, from: *from, negated: *negated };
+                self.barrier(warp, pc, active, *id, *threads, *arrive_only, red);
+            }
+            Op::ClusterArrive { order } => self.cluster_arrive(warp, pc, active, *order),
+            Op::ClusterWait { .. } => self.cluster_wait(warp, pc, active),
+            Op::MbarrierInit { at, count } => self.mbarrier_init(warp, pc, active, *at, *count),
+            Op::MbarrierInvalidate { at } => self.mbarrier_invalidate(warp, pc, active, *at),
+            Op::MbarrierArrive { at, count, expect, drop, no_complete, order, scope, token } => {
+                let arrival = Arrival {
+                    place: *at,
+                    count: *count,
+                    expect: *expect,
+                    drop: *drop,
+                    no_complete: *no_complete,
+                    order: *order,
+                    scope: *scope,
+                    token: *token,
+                };
+                self.arrive(warp, pc, active, &arrival);
+            }
+            Op::MbarrierExpect { at, bytes } => self.expect(warp, pc, active, *at, *bytes, false),
+            Op::MbarrierComplete { at, bytes } => self.expect(warp, pc, active, *at, *bytes, true),
+            Op::MbarrierWait { at, to, state, parity, order, scope } => {
+                self.mbarrier_wait(warp, pc, active, *at, *to, *state, *parity, *order, *scope);
+            }
+            Op::MbarrierPending { to, .. } => {
+                let class = taint::ATOMIC;
+                self.opaque(warp, active, &[*to], &[], class);
+            }
+            Op::GridWait | Op::GridLaunchDependents => {}
+            Op::Unmodelled { text, to } => {
+                self.doubt(Doubt::Unmodelled { pc, text: text.clone() });
+                let class = taint::STUB;
+                self.opaque(warp, active, to, &[], class);
+            }
+            _ => self.asynchronous(warp, pc, active, op),
+        }
+    }
+
+    fn call(&mut self, warp: usize, pc: Pc, active: u32, name: &str) {
+        if name == "__assertfail" {
+            let thread = self.thread(warp, active.trailing_zeros());
+            self.find(2, pc, Finding::Assertion { pc, thread, name: name.to_owned() });
+            self.stopped = true;
+            return;
+        }
+        self.doubt(Doubt::Stub { pc, name: name.to_owned() });
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn compute(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        function: crate::code::op::Function,
+        ty: crate::code::ty::Ty,
+        to: Register,
+        from: &[Source; 3],
+    ) {
+        let own = &mut self.warps[warp];
+        let mut undefined = 0u32;
+        for lane in lanes(active) {
+            let (a, b, c) = (own.get(from[0], lane), own.get(from[1], lane), own.get(from[2], lane));
+            match compute::function(function, ty, a, b, c) {
+                Some(value) => own.set(to, lane, value),
+                None => {
+                    own.set(to, lane, u64::MAX);
+                    undefined |= 1 << lane;
+                }
+            }
+        }
+        let mut taint = self.taint_of_all(warp, from, active);
+        if undefined != 0 {
+            let class = self.taints.class(taint::ENVIRONMENT);
+            taint = self.union(taint, class);
+        }
+        let _ = pc;
+        self.set_taint(warp, to, active, taint);
+    }
+
+    fn compute_other(&mut self, warp: usize, active: u32, op: &Op) {
+        match op {
+            Op::SetPredicate { compare, ty, combine, to, complement, left, right, with, with_negated } => {
+                let taint = self.taint_of_all(warp, &[*left, *right, *with], active);
+                let own = &mut self.warps[warp];
+                for lane in lanes(active) {
+                    let value = compute::compare(*compare, *ty, own.get(*left, lane), own.get(*right, lane));
+                    let with = (own.get(*with, lane) & 1 != 0) != *with_negated;
+                    if let Some(to) = to {
+                        own.set(*to, lane, u64::from(compute::combine(*combine, value, with)));
+                    }
+                    if let Some(complement) = complement {
+                        own.set(*complement, lane, u64::from(compute::combine(*combine, !value, with)));
+                    }
+                }
+                for to in [to, complement].into_iter().flatten() {
+                    self.set_taint(warp, *to, active, taint);
+                }
+            }
+            Op::Set { compare, ty, to_ty, to, left, right } => {
+                let taint = self.taint_of_all(warp, &[*left, *right], active);
+                let own = &mut self.warps[warp];
+                for lane in lanes(active) {
+                    let value = compute::compare(*compare, *ty, own.get(*left, lane), own.get(*right, lane));
+                    let one = if to_ty.kind == crate::code::ty::Kind::Float { u64::from(1f32.to_bits()) } else { to_ty.cut(u64::MAX) };
+                    own.set(*to, lane, if value { one } else { 0 });
+                }
+                self.set_taint(warp, *to, active, taint);
+            }
+            Op::Convert { to, from, to_ty, from_ty, saturate, round } => {
+                let taint = self.taint_of_all(warp, &[*from], active);
+                let own = &mut self.warps[warp];
+                for lane in lanes(active) {
+                    let value = compute::convert(*to_ty, *from_ty, *saturate, *round, own.get(*from, lane));
+                    own.set(*to, lane, value);
+                }
+                self.set_taint(warp, *to, active, taint);
+            }
+            Op::InsertField { ty, to, from } => {
+                let taint = self.taint_of_all(warp, from, active);
+                let own = &mut self.warps[warp];
+                for lane in lanes(active) {
+                    let [a, b, c, d] = from.map(|source| own.get(source, lane));
+                    own.set(*to, lane, compute::insert_field(*ty, a, b, c, d));
+                }
+                self.set_taint(warp, *to, active, taint);
+            }
+            Op::AddCarry { function, ty, to, from, takes, gives } => {
+                let taint = self.taint_of_all(warp, from, active);
+                let own = &mut self.warps[warp];
+                for lane in lanes(active) {
+                    let [a, b, c] = from.map(|source| own.get(source, lane));
+                    let carry = if *takes { own.carry[lane as usize] } else { 0 };
+                    let (value, out) = compute::with_carry(*function, *ty, a, b, c, carry);
+                    own.set(*to, lane, value);
+                    if *gives {
+                        own.carry[lane as usize] = out;
+                    }
+                }
+                self.set_taint(warp, *to, active, taint);
+            }
+            Op::Pack { to, from, bits } => {
+                let taint = self.taint_of_all(warp, from, active);
+                let own = &mut self.warps[warp];
+                let mask = if *bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+                for lane in lanes(active) {
+                    let mut value = 0;
+                    for (index, source) in from.iter().enumerate() {
+                        value |= (own.get(*source, lane) & mask) << (index as u32 * u32::from(*bits)).min(63);
+                    }
+                    own.set(*to, lane, value);
+                }
+                self.set_taint(warp, *to, active, taint);
+            }
+            Op::Unpack { to, from, bits } => {
+                let taint = self.taint_of_all(warp, &[*from], active);
+                let own = &mut self.warps[warp];
+                let mask = if *bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+                for lane in lanes(active) {
+                    let value = own.get(*from, lane);
+                    for (index, to) in to.iter().enumerate() {
+                        if let Some(to) = to {
+                            own.set(*to, lane, (value >> (index as u32 * u32::from(*bits)).min(63)) & mask);
+                        }
+                    }
+                }
+                for to in to.iter().flatten() {
+                    self.set_taint(warp, *to, active, taint);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Results that are not computed: zero, and marked.
+    pub(super) fn opaque(&mut self, warp: usize, active: u32, to: &[Register], from: &[Source], class: u8) {
+        let own = self.taints.class(class);
+        let taint = self.taint_of_all(warp, from, active);
+        let taint = self.union(taint, own);
+        for to in to {
+            for lane in lanes(active) {
+                self.warps[warp].set(*to, lane, 0);
+            }
+            self.set_taint(warp, *to, active, taint);
+        }
+    }
+
+    fn address(&mut self, warp: usize, active: u32, op: &Op) {
+        let cta = self.warps[warp].cta;
+        let (to, from, rank) = match op {
+            Op::ToGeneric { to, from, .. } | Op::FromGeneric { to, from, .. } | Op::IsSpace { to, from, .. } => (*to, *from, None),
+            Op::MapAddress { to, from, rank, .. } => (*to, *from, Some(*rank)),
+            Op::CtaRank { to, from, .. } => (*to, *from, None),
+            _ => return,
+        };
+        let taint = self.taint_of_all(warp, &[from, rank.unwrap_or(Source::Constant(0))], active);
+        for lane in lanes(active) {
+            let address = self.warps[warp].get(from, lane);
+            let thread = self.thread(warp, lane);
+            let value = match op {
+                Op::ToGeneric { space, .. } => self.memory.to_generic(*space, address, cta, thread),
+                Op::FromGeneric { space, bits, .. } => {
+                    let value = self.memory.from_generic(*space, address, cta);
+                    if *bits == 32 { value & 0xffff_ffff } else { value }
+                }
+                Op::IsSpace { space, .. } => u64::from(self.memory.is_in(*space, address)),
+                Op::MapAddress { rank, space, .. } => {
+                    let rank = self.warps[warp].get(*rank, lane) as u32;
+                    if *space == crate::code::op::Space::Generic {
+                        let offset = self.memory.from_generic(crate::code::op::Space::Shared, address, cta);
+                        let mapped = self.memory.mapped(offset, rank);
+                        self.memory.to_generic(crate::code::op::Space::SharedCluster, mapped, cta, thread)
+                    } else {
+                        self.memory.mapped(address, rank)
+                    }
+                }
+                Op::CtaRank { space, .. } => u64::from(self.memory.rank_of(*space, address, cta)),
+                _ => 0,
+            };
+            self.warps[warp].set(to, lane, value);
+        }
+        self.set_taint(warp, to, active, taint);
+    }
+}

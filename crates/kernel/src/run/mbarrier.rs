@@ -1,0 +1,444 @@
+//! Mbarriers (9.7.15.16): counts, bytes, phases, and whether their matching is the same in every run.
+
+use std::rc::Rc;
+
+use super::Run;
+use super::warp::{Block, lanes};
+use crate::code::op::{Order, Pc, Place, Register, Scope, Source};
+use crate::order::clock::Object;
+use crate::order::record::{Handle, Kind, Path, StrandId};
+use crate::order::{Cta, Known, Region};
+use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
+
+const MOST_COUNT: u64 = (1 << 20) - 1;
+
+pub(super) struct Mbarrier {
+    pub(super) object: Object,
+    pub(super) cta: Cta,
+    pub(super) at: u64,
+    count: u32,
+    pending: i64,
+    bytes: i64,
+    /// The phase that is not complete.
+    phase: u32,
+    /// What arrivals have published, by their CTA and scope, of all phases so far.
+    published: Vec<(Cta, Scope, Known)>,
+    /// What relaxed arrivals have published.
+    executed: Option<Known>,
+    finished: Vec<Rc<Finished>>,
+    this: PhaseFacts,
+    last: PhaseFacts,
+    next_count: u32,
+}
+
+/// What a wait for a phase receives.
+pub(super) struct Finished {
+    published: Vec<(Cta, Scope, Known)>,
+    executed: Option<Known>,
+}
+
+/// What is asked of a phase before one run stands for all (H3).
+#[derive(Default)]
+struct PhaseFacts {
+    /// Operations by threads: warp, lanes, time.
+    operations: Vec<(u32, u32, u32)>,
+    /// There are operations by strands: nobody knows of them but through the phase.
+    by_strands: bool,
+    /// Separate expect_tx: warp, lane, time.
+    expects: Vec<(u32, u32, u32, Pc)>,
+    /// Arrivals: warp, lanes, time.
+    arrivals: Vec<(u32, u32, u32)>,
+    expected: i64,
+    completed: i64,
+    /// What those who operate on this phase know together.
+    known: Option<Known>,
+    /// True waits for the phase before, during this one.
+    waits: Vec<(u32, u32, u32, Pc)>,
+    no_complete: Vec<(u32, u32, u32, Pc)>,
+}
+
+/// An arrival of some lanes.
+pub(super) struct Arrival {
+    pub(super) place: Place,
+    pub(super) count: Source,
+    pub(super) expect: Option<Source>,
+    pub(super) drop: bool,
+    pub(super) no_complete: bool,
+    pub(super) order: Order,
+    pub(super) scope: Scope,
+    pub(super) token: Option<Register>,
+}
+
+impl Run<'_> {
+    pub(super) fn mbarrier_init(&mut self, warp: usize, pc: Pc, active: u32, place: Place, count: Source) {
+        for lane in lanes(active) {
+            let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
+            let count = self.warps[warp].get(count, lane);
+            let thread = self.thread(warp, lane);
+            if count == 0 || count > MOST_COUNT {
+                self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::CountOutOfRange(count) });
+                continue;
+            }
+            self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Initialise);
+            self.mbarriers.remove(&(cta, at));
+            let object = self.order.new_object();
+            self.mbarriers.insert((cta, at), Mbarrier {
+                object,
+                cta,
+                at,
+                count: count as u32,
+                next_count: count as u32,
+                pending: count as i64,
+                bytes: 0,
+                phase: 0,
+                published: Vec::new(),
+                executed: None,
+                finished: Vec::new(),
+                this: PhaseFacts::default(),
+                last: PhaseFacts::default(),
+            });
+            self.memory.version += 1;
+        }
+        self.effect(warp, pc, active);
+    }
+
+    pub(super) fn mbarrier_invalidate(&mut self, warp: usize, pc: Pc, active: u32, place: Place) {
+        self.effect(warp, pc, active);
+        for lane in lanes(active) {
+            let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
+            if self.mbarriers.remove(&(cta, at)).is_none() {
+                self.not_an_mbarrier(warp, pc, lane);
+            }
+            self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Initialise);
+        }
+    }
+
+    fn not_an_mbarrier(&mut self, warp: usize, pc: Pc, lane: u32) {
+        let thread = self.thread(warp, lane);
+        self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::NotAnMbarrier });
+    }
+
+    /// The CTA and offset of an mbarrier.
+    pub(super) fn mbarrier_at(&mut self, warp: usize, pc: Pc, lane: u32, place: Place) -> Option<(Cta, u64)> {
+        match self.region_at(warp, pc, lane, place, 8)? {
+            (Region::Shared(cta), at) => Some((cta, at)),
+            _ => {
+                self.not_an_mbarrier(warp, pc, lane);
+                None
+            }
+        }
+    }
+
+    fn mbarrier_touch(&mut self, warp: usize, pc: Pc, lane: u32, cta: Cta, at: u64, kind: Kind) {
+        let record = self.record(warp, pc, kind, Path::Generic);
+        self.touch_lane(warp, record, lane, Region::Shared(cta), at, 8);
+    }
+
+    pub(super) fn arrive(&mut self, warp: usize, pc: Pc, active: u32, arrival: &Arrival) {
+        self.effect(warp, pc, active);
+        for lane in lanes(active) {
+            let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, arrival.place) else { continue };
+            self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Mbarrier);
+            let count = self.warps[warp].get(arrival.count, lane) as u32;
+            let expect = arrival.expect.map(|source| self.warps[warp].get(source, lane) as u32);
+            let views = Rc::clone(self.order.views(warp as u32, lane));
+            let (own, time) = (self.warps[warp].cta, self.order.time(warp as u32));
+            let sent = views.sent(own, warp as u32, 1 << lane, time);
+            let published = if arrival.order.releases() { Some(sent.clone()) } else { self.released_known(warp, 1 << lane, arrival.scope) };
+            let thread = self.thread(warp, lane);
+            let Some(mbarrier) = self.mbarriers.get_mut(&(cta, at)) else {
+                self.not_an_mbarrier(warp, pc, lane);
+                continue;
+            };
+            if let Some(published) = published {
+                publish(&mut mbarrier.published, own, arrival.scope, &published);
+            }
+            mbarrier.executed.get_or_insert_default().receive_execution(&sent);
+            let operation = (warp as u32, 1 << lane, time);
+            if let Some(expect) = expect {
+                mbarrier.bytes += i64::from(expect);
+                mbarrier.this.expected += i64::from(expect);
+            }
+            let token = mbarrier.phase;
+            if arrival.drop {
+                mbarrier.next_count = mbarrier.next_count.saturating_sub(count);
+            }
+            let over = i64::from(count) > mbarrier.pending || count == 0;
+            mbarrier.pending -= i64::from(count);
+            if arrival.no_complete {
+                mbarrier.this.no_complete.push((warp as u32, lane, time, pc));
+            }
+            let completes = mbarrier.pending == 0 && mbarrier.bytes == 0;
+            if over {
+                self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::TooManyArrivals });
+            } else if completes && arrival.no_complete {
+                self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::Completed });
+            }
+            self.operate(cta, at, pc, Some(operation), &sent, true);
+            if let Some(to) = arrival.token {
+                self.warps[warp].set(to, lane, u64::from(token));
+                self.set_taint(warp, to, 1 << lane, 0);
+            }
+        }
+        self.memory.version += 1;
+    }
+
+    pub(super) fn expect(&mut self, warp: usize, pc: Pc, active: u32, place: Place, bytes: Source, complete: bool) {
+        self.effect(warp, pc, active);
+        for lane in lanes(active) {
+            let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
+            self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Mbarrier);
+            let bytes = self.warps[warp].get(bytes, lane) as i64;
+            let (own, time) = (self.warps[warp].cta, self.order.time(warp as u32));
+            let sent = Rc::clone(self.order.views(warp as u32, lane)).sent(own, warp as u32, 1 << lane, time);
+            let Some(mbarrier) = self.mbarriers.get_mut(&(cta, at)) else {
+                self.not_an_mbarrier(warp, pc, lane);
+                continue;
+            };
+            if complete {
+                mbarrier.bytes -= bytes;
+                mbarrier.this.completed += bytes;
+            } else {
+                mbarrier.bytes += bytes;
+                mbarrier.this.expected += bytes;
+                mbarrier.this.expects.push((warp as u32, lane, time, pc));
+            }
+            self.operate(cta, at, pc, Some((warp as u32, 1 << lane, time)), &sent, false);
+        }
+        self.memory.version += 1;
+    }
+
+    /// Bytes that an asynchronous operation has brought, or its arrival.
+    pub(super) fn complete_by_strand(&mut self, warp: usize, pc: Pc, at: (Cta, u64), strand: StrandId, bytes: i64, arrivals: u32) {
+        let views = self.order.strand_views(strand);
+        let own = self.order.strand_at(strand);
+        let (cta, time, mask) = (own.cta, own.time, own.lanes);
+        let sent = views.sent(cta, warp as u32, mask, time);
+        let lane = mask.trailing_zeros().min(31);
+        // The count changes whatever proxy the bytes took; the issue comes after the initialisation.
+        let record = self.record(warp, pc, Kind::Mbarrier, Path::Generic);
+        self.touch_views(record, &views, lane, Region::Shared(at.0), at.1, 8, 0);
+        let Some(mbarrier) = self.mbarriers.get_mut(&at) else {
+            self.not_an_mbarrier(warp, pc, lane);
+            return;
+        };
+        mbarrier.bytes -= bytes;
+        mbarrier.this.completed += bytes;
+        mbarrier.pending -= i64::from(arrivals);
+        mbarrier.this.by_strands = true;
+        let handle = Handle::Phase { object: mbarrier.object, phase: mbarrier.phase };
+        self.order.complete(strand, handle);
+        self.operate(at.0, at.1, pc, None, &sent, false);
+        self.memory.version += 1;
+    }
+
+    /// After a change of the counts: whether the operation belongs to this phase in every run, and whether it is over.
+    fn operate(&mut self, cta: Cta, at: u64, pc: Pc, by: Option<(u32, u32, u32)>, sent: &Known, arrival: bool) {
+        let Some(mbarrier) = self.mbarriers.get_mut(&(cta, at)) else { return };
+        let mut doubts = Vec::new();
+        // D1: whoever operates on a phase knows that the one before is over.
+        if mbarrier.phase > 0 {
+            let base = &sent.base.threads;
+            let knows_all = || {
+                !mbarrier.last.by_strands
+                    && mbarrier.last.operations.iter().all(|(warp, lanes, time)| base.knows_all(*warp, *lanes, *time))
+            };
+            if base.steps(mbarrier.object) < mbarrier.phase && !knows_all() {
+                doubts.push(Doubt::Matching { pc, rule: Rule::PhaseUnknown });
+            }
+        }
+        if let Some(by) = by {
+            mbarrier.this.operations.push(by);
+            if arrival {
+                mbarrier.this.arrivals.push(by);
+            }
+        }
+        mbarrier.this.known.get_or_insert_default().receive(sent);
+        let range = 1i64 << 20;
+        let bad = mbarrier.bytes.abs() >= range;
+        if mbarrier.pending <= 0 && mbarrier.bytes == 0 {
+            mbarrier.complete(&mut doubts, pc);
+            self.covered.phases += 1;
+        }
+        if bad {
+            self.find(3, pc, Finding::Protocol { pc, thread: 0, what: Protocol::TooManyBytes });
+        }
+        doubts.into_iter().for_each(|doubt| self.doubt(doubt));
+    }
+
+    pub(super) fn phase_is_complete(&self, object: Object, phase: u32) -> bool {
+        match self.mbarriers.values().find(|mbarrier| mbarrier.object == object) {
+            Some(mbarrier) => mbarrier.phase > phase,
+            None => true,
+        }
+    }
+
+    pub(super) fn waiting_for_phase(&self, object: Object, phase: u32) -> Waiting {
+        match self.mbarriers.values().find(|mbarrier| mbarrier.object == object) {
+            Some(mbarrier) => {
+                Waiting::Mbarrier { at: mbarrier.at, phase, pending: mbarrier.pending, bytes: mbarrier.bytes }
+            }
+            None => Waiting::Memory,
+        }
+    }
+
+    /// `test_wait` and `try_wait`: the first answer is no, whatever the mbarrier says, since it may be; whoever asks again
+    /// without having done anything waits.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn mbarrier_wait(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        place: Place,
+        to: Register,
+        state: Source,
+        parity: bool,
+        order: Order,
+        scope: Scope,
+    ) {
+        let (mut refused, mut passed) = (0u32, 0u32);
+        let mut blocked: Option<(u32, Block)> = None;
+        self.decide(warp, pc, active, state);
+        let wait_taint = self.taints.class(super::taint::WAIT);
+        for lane in lanes(active) {
+            let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
+            let Some(mbarrier) = self.mbarriers.get(&(cta, at)) else {
+                self.not_an_mbarrier(warp, pc, lane);
+                continue;
+            };
+            let state = self.warps[warp].get(state, lane);
+            let (complete, phase) = if parity {
+                // The phase with this parity is complete, and the one after it is not.
+                let over = u64::from(mbarrier.phase & 1) != state & 1;
+                (over, if over { i64::from(mbarrier.phase) - 1 } else { i64::from(mbarrier.phase) })
+            } else {
+                (u64::from(mbarrier.phase) > state, state as i64)
+            };
+            let object = mbarrier.object;
+            let asked = self.warps[warp].asked[lane as usize];
+            let effects = self.warps[warp].effects[lane as usize];
+            let again = asked.pc == pc && asked.address == at && asked.state == state && asked.times > 0;
+            let retry = again && asked.effects == effects;
+            let polled = again && asked.times >= 8;
+            if retry || polled {
+                if complete {
+                    passed |= 1 << lane;
+                    self.pass(warp, pc, lane, (cta, at), phase, order, scope);
+                    self.warps[warp].asked[lane as usize].times = 0;
+                    self.warps[warp].owes[lane as usize] = None;
+                    continue;
+                }
+                if retry {
+                    let block = Block::Mbarrier { object, phase: phase as u32 };
+                    if blocked.is_none_or(|(_, other)| other == block) {
+                        blocked = Some((blocked.map_or(0, |(mask, _)| mask) | 1 << lane, block));
+                        continue;
+                    }
+                }
+            }
+            refused |= 1 << lane;
+            let times = if again { asked.times + 1 } else { 1 };
+            self.warps[warp].asked[lane as usize] = super::warp::Asked { pc, address: at, state, effects, times };
+        }
+        for lane in lanes(refused) {
+            self.warps[warp].set(to, lane, 0);
+        }
+        for lane in lanes(passed) {
+            self.warps[warp].set(to, lane, 1);
+        }
+        self.set_taint(warp, to, passed, 0);
+        self.set_taint(warp, to, refused, wait_taint);
+        if let Some((mask, block)) = blocked {
+            // Who has an answer goes on.
+            self.blocking = Some((mask, block));
+        }
+    }
+
+    /// A wait is over: what its phase published.
+    #[allow(clippy::too_many_arguments)]
+    fn pass(&mut self, warp: usize, pc: Pc, lane: u32, at: (Cta, u64), phase: i64, order: Order, scope: Scope) {
+        self.mbarrier_touch(warp, pc, lane, at.0, at.1, Kind::Mbarrier);
+        let own = self.warps[warp].cta;
+        let time = self.order.time(warp as u32);
+        let per_cluster = self.launch.ctas_per_cluster();
+        let views = Rc::clone(self.order.views(warp as u32, lane));
+        let Some(mbarrier) = self.mbarriers.get_mut(&at) else { return };
+        let object = mbarrier.object;
+        let base = &views.known.base.threads;
+        // D2, early: the phase before is known to be over.
+        let early = phase <= 0 || i64::from(base.steps(object)) >= phase;
+        mbarrier.this.waits.push((warp as u32, lane, time, pc));
+        let finished = usize::try_from(phase).ok().and_then(|phase| mbarrier.finished.get(phase).cloned());
+        if !early {
+            self.doubt(Doubt::Matching { pc, rule: Rule::PhaseUnknown });
+        }
+        let Some(finished) = finished else { return };
+        let steps = phase as u32 + 1;
+        self.order.change(warp as u32, 1 << lane, |views, _| {
+            let known = Rc::make_mut(&mut views.known);
+            if let Some(executed) = &finished.executed {
+                known.receive_execution(executed);
+            }
+            if order.acquires() {
+                for (cta, released, published) in &finished.published {
+                    let mutual = crate::order::in_scope(*released, *cta, own, per_cluster)
+                        && crate::order::in_scope(scope, *cta, own, per_cluster);
+                    if mutual {
+                        known.receive(published);
+                    }
+                }
+            }
+            // Bytes are shown to a wait of any scope (reading complete-tx-scope).
+            known.complete(object, steps);
+        });
+    }
+}
+
+impl Mbarrier {
+    fn complete(&mut self, doubts: &mut Vec<Doubt>, pc: Pc) {
+        let facts = std::mem::take(&mut self.this);
+        let known = facts.known.clone().unwrap_or_default();
+        let base = &known.base.threads;
+        // D2, late: waits for the phase before come before somebody's operation on this one.
+        for (warp, lane, time, at) in &facts.waits {
+            if !base.knows(*warp, *lane, *time) {
+                doubts.push(Doubt::Matching { pc: *at, rule: Rule::PhaseOvertaken });
+            }
+        }
+        // C1: as many bytes as expected, each expectation before an arrival of the phase.
+        if facts.expected != facts.completed {
+            doubts.push(Doubt::Matching { pc, rule: Rule::PhaseBytes });
+        }
+        for (warp, lane, time, at) in &facts.expects {
+            let arrives = facts.arrivals.iter().any(|(other, lanes, when)| {
+                (other == warp && lanes & (1 << lane) != 0 && when > time) || base.knows(*warp, *lane, *time)
+            });
+            if !arrives {
+                doubts.push(Doubt::Matching { pc: *at, rule: Rule::PhaseBytes });
+            }
+        }
+        for (warp, lane, time, at) in &facts.no_complete {
+            let followed = facts.operations.iter().any(|(other, lanes, when)| {
+                (other == warp && lanes & (1 << lane) != 0 && when > time)
+                    || ((other, lanes) != (warp, &(1 << lane)) && base.knows(*warp, *lane, *time))
+            });
+            if !followed {
+                doubts.push(Doubt::Matching { pc: *at, rule: Rule::NoComplete });
+            }
+        }
+        self.last = facts;
+        self.phase += 1;
+        self.count = self.next_count;
+        self.pending = i64::from(self.count);
+        let published = self.published.clone();
+        self.finished.push(Rc::new(Finished { published, executed: self.executed.clone() }));
+    }
+}
+
+fn publish(list: &mut Vec<(Cta, Scope, Known)>, cta: Cta, scope: Scope, known: &Known) {
+    match list.iter_mut().find(|(own, at, _)| *own == cta && *at == scope) {
+        Some((_, _, own)) => own.receive(known),
+        None => list.push((cta, scope, known.clone())),
+    }
+}

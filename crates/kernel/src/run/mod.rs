@@ -1,0 +1,294 @@
+//! One run of a launch: every lane of every warp, scheduled from a seed; reads return the last write, asynchronous
+//! operations perform when they are issued.
+//!
+//! The run is one execution that the model allows. What it tells about all others is docs/kernels.md.
+
+mod access;
+mod asynchronous;
+mod barrier;
+mod collective;
+mod compute;
+mod execute;
+mod mbarrier;
+mod schedule;
+mod sync;
+pub mod taint;
+mod tensor;
+mod warp;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use crate::code::op::{Op, Pc, Space};
+use crate::code::{Entry, Instruction, Module, SPECIALS};
+use crate::launch::Launch;
+use crate::memory::{Memory, Taint};
+use crate::order::policy::Policy;
+use crate::order::record::{Kind, Path, Record, RecordId};
+use crate::order::{Cta, Known, Message, Order, Region};
+use crate::report::{Covered, Doubt, Finding};
+use taint::Taints;
+use warp::Warp;
+
+/// Which synchronisation through memory counts.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Credit {
+    /// Only what every run has.
+    Determined,
+    /// What this run has seen.
+    Observed,
+}
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub policy: Policy,
+    pub credit: Credit,
+    pub seed: u64,
+    /// Warp instructions in all.
+    pub steps: u64,
+}
+
+pub struct Run<'a> {
+    module: &'a Module,
+    entry: &'a Entry,
+    launch: &'a Launch,
+    options: Options,
+    code: Rc<[Instruction]>,
+    pub order: Order,
+    memory: Memory,
+    warps: Vec<Warp>,
+    warps_per_cta: u32,
+    barriers: HashMap<(Cta, u32), barrier::Named>,
+    clusters: Vec<barrier::Cluster>,
+    mbarriers: HashMap<(Cta, u64), mbarrier::Mbarrier>,
+    tensor: Vec<tensor::Memory>,
+    taints: Taints,
+    /// Strong reads by their records.
+    reads: HashMap<RecordId, u32>,
+    messages: HashMap<(Region, u64), Vec<Rc<Message>>>,
+    findings: BTreeMap<(u8, Pc, u32), Finding>,
+    doubts: BTreeSet<Doubt>,
+    covered: Covered,
+    stopped: bool,
+    /// Lanes of the instruction under way that cannot go on.
+    blocking: Option<(u32, warp::Block)>,
+    /// Instructions of which several lanes synchronise through memory, credited or not.
+    flags: BTreeSet<Pc>,
+}
+
+/// What came out of a run.
+pub struct Outcome {
+    pub findings: Vec<Finding>,
+    pub doubts: BTreeSet<Doubt>,
+    pub covered: Covered,
+    pub order: Order,
+    /// Threads synchronised through memory.
+    pub flags: BTreeSet<Pc>,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(module: &'a Module, entry: &'a Entry, launch: &'a Launch, options: Options) -> Run<'a> {
+        let mut taints = Taints::new();
+        let unknown = taints.class(taint::UNKNOWN_DATA);
+        let memory = Memory::new(module, entry, launch, unknown);
+        let (ctas, warps_per_cta) = (launch.ctas(), launch.warps());
+        let per_cluster = launch.ctas_per_cluster().max(1);
+        let order = Order::new(options.policy, ctas, warps_per_cta, per_cluster, mixed(&entry.code));
+        let mut run = Run {
+            module,
+            entry,
+            launch,
+            code: Rc::clone(&entry.code),
+            order,
+            memory,
+            warps: Vec::new(),
+            warps_per_cta,
+            barriers: HashMap::new(),
+            clusters: Vec::new(),
+            mbarriers: HashMap::new(),
+            tensor: (0..ctas).map(|_| tensor::Memory::default()).collect(),
+            taints,
+            reads: HashMap::new(),
+            messages: HashMap::new(),
+            findings: BTreeMap::new(),
+            doubts: BTreeSet::new(),
+            covered: Covered::default(),
+            stopped: false,
+            blocking: None,
+            flags: BTreeSet::new(),
+            options,
+        };
+        run.start();
+        run
+    }
+
+    fn start(&mut self) {
+        let threads = self.launch.threads();
+        for cluster in 0..self.launch.ctas().div_ceil(self.launch.ctas_per_cluster().max(1)) {
+            let object = self.order.new_object();
+            self.clusters.push(barrier::Cluster::new(object, cluster));
+        }
+        for cta in 0..self.launch.ctas() {
+            for index in 0..self.warps_per_cta {
+                let left = threads - index * 32;
+                let lanes = if left >= 32 { u32::MAX } else { (1 << left) - 1 };
+                let mut warp = Warp::new(cta, cta * threads + index * 32, lanes, self.entry.registers);
+                for lane in 0..32 {
+                    self.specials(&mut warp, cta, index, lane);
+                }
+                self.warps.push(warp);
+            }
+        }
+    }
+
+    fn specials(&self, warp: &mut Warp, cta: Cta, index: u32, lane: u32) {
+        let launch = self.launch;
+        let thread = index * 32 + lane;
+        let at = |number: u32, size: [u32; 3]| {
+            [number % size[0], number / size[0] % size[1], number / size[0] / size[1]]
+        };
+        let tid = at(thread, launch.block);
+        let (ctaid, rank) = self.place_of(cta);
+        let clusters = [0, 1, 2].map(|d| launch.grid[d] / launch.cluster[d].max(1));
+        let cluster_id = [0, 1, 2].map(|d| ctaid[d] / launch.cluster[d].max(1));
+        let in_cluster = [0, 1, 2].map(|d| ctaid[d] % launch.cluster[d].max(1));
+        let shared = self.entry.dynamic_shared + launch.shared - crate::code::SHARED_START;
+        for (register, name) in SPECIALS.iter().enumerate() {
+            let (base, part) = name.rsplit_once('.').unwrap_or((name, ""));
+            let axis = match part {
+                "y" => 1,
+                "z" => 2,
+                _ => 0,
+            };
+            let value = match base {
+                "%tid" => tid[axis],
+                "%ntid" => launch.block[axis],
+                "%ctaid" => ctaid[axis],
+                "%nctaid" => launch.grid[axis],
+                "%laneid" => lane,
+                "%warpid" => index,
+                "%nwarpid" => 64,
+                "%clusterid" => cluster_id[axis],
+                "%nclusterid" => clusters[axis],
+                "%cluster_ctaid" => in_cluster[axis],
+                "%cluster_nctaid" => launch.cluster[axis],
+                "%cluster_ctarank" => rank,
+                "%cluster_nctarank" => launch.ctas_per_cluster(),
+                "%lanemask_eq" => 1 << lane,
+                "%lanemask_lt" => (1 << lane) - 1,
+                "%lanemask_le" => ((1u64 << (lane + 1)) - 1) as u32,
+                "%lanemask_gt" => !(((1u64 << (lane + 1)) - 1) as u32),
+                "%lanemask_ge" => !((1 << lane) - 1),
+                "%dynamic_smem_size" => launch.shared,
+                "%total_smem_size" => shared,
+                "%is_explicit_cluster" => u32::from(launch.ctas_per_cluster() > 1),
+                "%smid" => cta,
+                "%nsmid" => launch.ctas().max(132),
+                "WARP_SZ" => 32,
+                "%reserved_smem_offset_end" => crate::code::SHARED_START,
+                _ => 0,
+            };
+            warp.registers[register][lane as usize] = u64::from(value);
+        }
+    }
+
+    /// Where a CTA is in the grid, and its rank in its cluster. CTAs are numbered so that those of a cluster follow each
+    /// other.
+    fn place_of(&self, cta: Cta) -> ([u32; 3], u32) {
+        let launch = self.launch;
+        let size = launch.cluster.map(|d| d.max(1));
+        let per_cluster: u32 = size.iter().product();
+        let clusters = [0, 1, 2].map(|d| (launch.grid[d] / size[d]).max(1));
+        let (cluster, rank) = (cta / per_cluster, cta % per_cluster);
+        let of_cluster = [cluster % clusters[0], cluster / clusters[0] % clusters[1], cluster / clusters[0] / clusters[1]];
+        let inside = [rank % size[0], rank / size[0] % size[1], rank / size[0] / size[1]];
+        ([0, 1, 2].map(|d| of_cluster[d] * size[d] + inside[d]), rank)
+    }
+
+    /// Runs to the end, a hang, or a limit.
+    pub fn run(mut self) -> Outcome {
+        self.schedule();
+        self.at_end();
+        let races = std::mem::take(&mut self.order.races);
+        let mut findings: Vec<Finding> =
+            races.into_values().map(|race| Finding::Race { race, only: Vec::new() }).collect();
+        findings.extend(std::mem::take(&mut self.findings).into_values());
+        if self.order.crowded {
+            self.doubts.insert(Doubt::Crowded);
+        }
+        let mut covered = self.covered.clone();
+        covered.ctas = self.launch.ctas();
+        covered.warps = self.warps.len() as u32;
+        covered.lanes = self.launch.ctas() * self.launch.threads();
+        covered.warp_instructions = self.warps.iter().map(|warp| warp.steps).sum();
+        covered.lane_instructions = self.warps.iter().map(|warp| warp.lane_steps).sum();
+        covered.cells = self.order.cells_checked;
+        Outcome { findings, doubts: self.doubts, covered, order: self.order, flags: self.flags }
+    }
+
+    fn at_end(&mut self) {
+        self.check_reads();
+    }
+
+    /// Strong reads whose values decide something, and with which a write is not ordered.
+    fn check_reads(&mut self) {
+        for read in &self.taints.reads {
+            if let (true, Some(pc)) = (read.racy, read.decides) {
+                self.doubts.insert(Doubt::Decided { pc, by: crate::report::Cause::Read });
+            }
+        }
+    }
+
+    fn find(&mut self, kind: u8, pc: Pc, finding: Finding) {
+        self.findings.entry((kind, pc, 0)).or_insert(finding);
+    }
+
+    fn doubt(&mut self, doubt: Doubt) {
+        if self.doubts.len() < 256 {
+            self.doubts.insert(doubt);
+        }
+    }
+
+    fn thread(&self, warp: usize, lane: u32) -> u32 {
+        self.warps[warp].thread + lane
+    }
+
+    fn record(&mut self, warp: usize, pc: Pc, kind: Kind, path: Path) -> RecordId {
+        let record = Record {
+            pc,
+            cta: self.warps[warp].cta,
+            warp: warp as u32,
+            time: self.order.time(warp as u32),
+            kind,
+            path,
+            strong: None,
+            size: 0,
+        };
+        self.order.record(record)
+    }
+
+    fn union(&mut self, a: Taint, b: Taint) -> Taint {
+        self.taints.union(a, b)
+    }
+
+    fn known_default() -> Known {
+        Known::default()
+    }
+}
+
+/// Whether global and shared memory are accessed through other proxies than the generic one.
+fn mixed(code: &[Instruction]) -> [bool; 2] {
+    let mut mixed = [false; 2];
+    for instruction in code {
+        match &instruction.op {
+            Op::BulkLoad { .. } | Op::BulkStore { .. } | Op::TensorLoad { .. } | Op::TensorStore { .. } => {
+                mixed = [true, true];
+            }
+            Op::StoreAsync { .. } | Op::Wgmma { .. } | Op::Tcgen05Mma { .. } | Op::Tcgen05Copy { .. } => mixed[1] = true,
+            Op::TensormapCopyFence { .. } => mixed[0] = true,
+            Op::Load(access, _) if access.read_only || access.place.space == Space::Const => mixed[0] = true,
+            _ => {}
+        }
+    }
+    mixed
+}

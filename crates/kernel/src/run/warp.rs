@@ -1,0 +1,149 @@
+//! A warp: registers of 32 lanes, and where each of them stands.
+
+use crate::code::op::{Pc, Register, Source};
+use crate::memory::Taint;
+use crate::order::Cta;
+use crate::order::clock::Object;
+
+/// Lanes that stand at the same instruction.
+#[derive(Clone, Debug)]
+pub struct Fragment {
+    pub pc: Pc,
+    pub mask: u32,
+    pub blocked: Option<Block>,
+}
+
+/// What a lane waits for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Block {
+    Barrier { id: u32, generation: u32 },
+    Cluster { phase: u32 },
+    /// Other lanes of the warp, at this instruction.
+    Lanes { mask: u32 },
+    SyncWarp { mask: u32 },
+    Mbarrier { object: Object, phase: u32 },
+    /// A change of memory.
+    Memory { version: u64 },
+}
+
+/// The last unsuccessful question of a lane, to know a retry from a peek.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Asked {
+    pub pc: Pc,
+    pub address: u64,
+    pub state: u64,
+    pub effects: u32,
+    pub times: u32,
+}
+
+pub struct Warp {
+    pub cta: Cta,
+    /// The first thread of the warp, in the grid.
+    pub thread: u32,
+    pub registers: Vec<[u64; 32]>,
+    pub taint: Vec<(u32, Taint)>,
+    pub carry: [u64; 32],
+    pub fragments: Vec<Fragment>,
+    pub exited: u32,
+    pub asked: Box<[Asked; 32]>,
+    /// How many instructions with an effect each lane has executed.
+    pub effects: [u32; 32],
+    /// An answer that a lane branched on, with what it must wait for before it does anything else.
+    pub owes: [Option<(Object, u32)>; 32],
+    pub steps: u64,
+    pub lane_steps: u64,
+    pub groups: Groups,
+    /// Lanes that arrived at the cluster barrier, and their phase.
+    pub cluster_arrived: u32,
+    pub cluster_phase: [u32; 32],
+}
+
+/// Open groups of asynchronous operations, per lane.
+#[derive(Default)]
+pub struct Groups {
+    pub copies: Vec<Group>,
+    pub bulk: Vec<Group>,
+    pub wgmma: Vec<Group>,
+    pub tensor_loads: Vec<u32>,
+    pub tensor_stores: Vec<u32>,
+    /// tcgen05 operations that a commit makes an arrival of, with their lane.
+    pub tensor: Vec<(u32, u32)>,
+}
+
+/// A group of operations of some lanes: open until it is committed.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub lanes: u32,
+    pub strands: Vec<u32>,
+    pub committed: bool,
+}
+
+impl Warp {
+    pub fn new(cta: Cta, thread: u32, lanes: u32, registers: u32) -> Warp {
+        Warp {
+            cta,
+            thread,
+            registers: vec![[0; 32]; registers as usize],
+            taint: vec![(0, 0); registers as usize],
+            carry: [0; 32],
+            fragments: vec![Fragment { pc: 0, mask: lanes, blocked: None }],
+            exited: !lanes,
+            asked: Box::new([Asked::default(); 32]),
+            effects: [0; 32],
+            owes: [None; 32],
+            steps: 0,
+            lane_steps: 0,
+            groups: Groups::default(),
+            cluster_arrived: 0,
+            cluster_phase: [0; 32],
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, source: Source, lane: u32) -> u64 {
+        match source {
+            Source::Register(register) => self.registers[register as usize][lane as usize],
+            Source::Constant(value) => value,
+        }
+    }
+
+    #[inline]
+    pub fn set(&mut self, register: Register, lane: u32, value: u64) {
+        self.registers[register as usize][lane as usize] = value;
+    }
+
+    /// What the value depends on, for any of these lanes.
+    #[inline]
+    pub fn taint_of(&self, source: Source, lanes: u32) -> Taint {
+        match source {
+            Source::Register(register) => {
+                let (mask, taint) = self.taint[register as usize];
+                if mask & lanes != 0 { taint } else { 0 }
+            }
+            Source::Constant(_) => 0,
+        }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.fragments.is_empty()
+    }
+
+    /// Lanes that are not at their end.
+    pub fn alive(&self) -> u32 {
+        !self.exited
+    }
+}
+
+/// The lanes of a mask, one by one.
+#[inline]
+pub fn lanes(mask: u32) -> impl Iterator<Item = u32> {
+    let mut left = mask;
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let lane = left.trailing_zeros();
+        left &= left - 1;
+        Some(lane)
+    })
+}
