@@ -11,6 +11,7 @@ pub struct Report {
     /// Why the launch is not proved though nothing was found.
     pub doubts: Vec<Doubt>,
     pub assumptions: Vec<&'static str>,
+    pub schedules: u32,
     pub covered: Covered,
 }
 

@@ -1,5 +1,9 @@
 //! A launch: which entry, how many threads, which parameters, what lies in memory.
 
+pub mod read;
+pub mod template;
+mod toml;
+
 use crate::footprint::tensor_map::TensorMap;
 
 #[derive(Clone, Debug)]

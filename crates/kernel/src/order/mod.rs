@@ -239,6 +239,7 @@ impl Order {
             memo: None,
             races: Vec::new(),
             unordered_writer: false,
+            disturbed: Vec::new(),
             crowded: false,
         };
         let region = touch.region;
@@ -248,12 +249,12 @@ impl Order {
         });
         self.cells_checked += last - first + 1;
         self.crowded |= check.crowded;
-        let (races, unordered_writer) = (check.races, check.unordered_writer);
+        let (races, unordered_writer, disturbed) = (check.races, check.unordered_writer, check.disturbed);
         let raced = !races.is_empty();
         for (entry, lane, number) in races {
             self.race(entry, lane, touch, &record, number);
         }
-        Touched { raced, unordered_writer }
+        Touched { raced, unordered_writer, disturbed }
     }
 
     fn race(&mut self, entry: RecordId, lane: Lane, touch: &Touch, record: &Record, number: u64) {
@@ -278,11 +279,13 @@ impl Order {
 }
 
 /// What came out of a check.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Touched {
     pub raced: bool,
     /// A write is not ordered before this read, though it may compete with it: what is read is not determined.
     pub unordered_writer: bool,
+    /// Strong reads before this write that are not ordered with it.
+    pub disturbed: Vec<RecordId>,
 }
 
 fn add(groups: &mut Vec<(u32, Rc<Views>)>, mask: u32, views: Rc<Views>) {
@@ -316,6 +319,7 @@ struct Check<'a> {
     memo: Option<(RecordId, Lane, bool)>,
     races: Vec<(RecordId, Lane, u64)>,
     unordered_writer: bool,
+    disturbed: Vec<RecordId>,
     crowded: bool,
 }
 
@@ -370,6 +374,9 @@ impl Check<'_> {
             }
             if self.morally_strong(&record, earlier.bytes == bytes) {
                 self.unordered_writer |= record.kind.writes() && self.later.record.kind != Kind::Write;
+                if self.later.record.kind.writes() && record.kind != Kind::Write && self.disturbed.last() != Some(&earlier.record) {
+                    self.disturbed.push(earlier.record);
+                }
                 continue;
             }
             if self.races.len() < 64 {

@@ -77,7 +77,7 @@ impl Facts<'_> {
         let told = |handle: &Handle| match *handle {
             Handle::Phase { object, phase } => view.steps(object) > phase,
             Handle::Lanes { warp, lanes, time, each } => {
-                let waiters = if each { 1 << lane } else { lanes };
+                let waiters = if each { lanes & (1 << lane) } else { lanes };
                 let by_itself = warp == later.record.warp && waiters & (1 << own) != 0;
                 by_itself || (0..32).any(|lane| waiters & (1 << lane) != 0 && view.knows(warp, lane, time))
             }

@@ -44,7 +44,7 @@ pub(super) fn function(function: Function, ty: Ty, a: u64, b: u64, c: u64) -> Op
         Function::FunnelLeft { wrap } => funnel(a, b, c, wrap, true),
         Function::FunnelRight { wrap } => funnel(a, b, c, wrap, false),
         Function::Select => if c & 1 != 0 { a } else { b },
-        Function::SelectBySign => if Ty { kind: Kind::Signed, bits: 32 }.number(c) >= 0 { a } else { b },
+        Function::SelectBySign => if (Ty { kind: Kind::Signed, bits: 32 }).number(c) >= 0 { a } else { b },
         Function::PopulationCount => u64::from(ty.cut(a).count_ones()),
         Function::LeadingZeros => u64::from(ty.cut(a).leading_zeros() - (64 - bits)),
         Function::Reverse => ty.cut(a).reverse_bits() >> (64 - bits),

@@ -232,6 +232,13 @@ impl Run<'_> {
         self.memory.version += 1;
     }
 
+    /// What a commit hands over besides its arrival.
+    pub(super) fn hand_over_execution(&mut self, at: (Cta, u64), sent: &Known) {
+        if let Some(mbarrier) = self.mbarriers.get_mut(&at) {
+            mbarrier.executed.get_or_insert_default().receive_execution(sent);
+        }
+    }
+
     /// After a change of the counts: whether the operation belongs to this phase in every run, and whether it is over.
     fn operate(&mut self, cta: Cta, at: u64, pc: Pc, by: Option<(u32, u32, u32)>, sent: &Known, arrival: bool) {
         let Some(mbarrier) = self.mbarriers.get_mut(&(cta, at)) else { return };

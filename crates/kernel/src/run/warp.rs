@@ -1,9 +1,12 @@
 //! A warp: registers of 32 lanes, and where each of them stands.
 
+use std::collections::VecDeque;
+
 use crate::code::op::{Pc, Register, Source};
 use crate::memory::Taint;
 use crate::order::Cta;
 use crate::order::clock::Object;
+use crate::order::record::StrandId;
 
 /// Lanes that stand at the same instruction.
 #[derive(Clone, Debug)]
@@ -58,24 +61,20 @@ pub struct Warp {
     pub cluster_phase: [u32; 32],
 }
 
-/// Open groups of asynchronous operations, per lane.
+/// Groups of asynchronous operations that nobody has waited for: of `cp.async` and bulk copies per lane, of `wgmma` and
+/// `tcgen05` per warp.
 #[derive(Default)]
 pub struct Groups {
-    pub copies: Vec<Group>,
-    pub bulk: Vec<Group>,
-    pub wgmma: Vec<Group>,
-    pub tensor_loads: Vec<u32>,
-    pub tensor_stores: Vec<u32>,
+    pub open_copies: [Vec<StrandId>; 32],
+    pub copies: [VecDeque<Vec<StrandId>>; 32],
+    pub open_bulk: [Vec<StrandId>; 32],
+    pub bulk: [VecDeque<Vec<StrandId>>; 32],
+    pub wgmma_open: Vec<StrandId>,
+    pub wgmma: Vec<Vec<StrandId>>,
+    pub tensor_loads: Vec<StrandId>,
+    pub tensor_stores: Vec<StrandId>,
     /// tcgen05 operations that a commit makes an arrival of, with their lane.
-    pub tensor: Vec<(u32, u32)>,
-}
-
-/// A group of operations of some lanes: open until it is committed.
-#[derive(Clone, Debug)]
-pub struct Group {
-    pub lanes: u32,
-    pub strands: Vec<u32>,
-    pub committed: bool,
+    pub tensor: Vec<(StrandId, u32)>,
 }
 
 impl Warp {

@@ -1,0 +1,104 @@
+//! The question: is this launch free of races, hangs and errors? One run, or several.
+
+use crate::code::{Entry, Module};
+use crate::launch::Launch;
+use crate::order::policy::Policy;
+use crate::report::{Doubt, Finding, Report};
+use crate::run::{Credit, Options, Outcome, Run};
+
+/// How much is tried.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Warp instructions per run.
+    pub steps: u64,
+    /// Schedules that are tried where one does not decide.
+    pub schedules: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { steps: 200_000_000, schedules: 8 }
+    }
+}
+
+pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -> Report {
+    let run = |policy: Policy, credit: Credit, seed: u64| -> Outcome {
+        Run::new(module, entry, launch, Options { policy, credit, seed, steps: limits.steps }).run()
+    };
+    let first = run(Policy::WEAKEST, Credit::Determined, 0);
+    let by_flags = !first.flags.is_empty();
+    if !by_flags {
+        let mut report = report_of(first);
+        settle_readings(&mut report, &|policy| run(policy, Credit::Determined, 0));
+        return report;
+    }
+    // Threads synchronise through memory: what one run has seen of it, another need not see.
+    let mut report = report_of(run(Policy::WEAKEST, Credit::Observed, 0));
+    let flags: Vec<Doubt> = first.flags.iter().map(|pc| Doubt::Flags { pc: *pc }).collect();
+    for seed in 1..u64::from(limits.schedules) {
+        if !report.findings.is_empty() {
+            break;
+        }
+        report.schedules += 1;
+        let next = report_of(run(Policy::WEAKEST, Credit::Observed, seed * 0x9e37_79b9));
+        report.findings = next.findings;
+        report.doubts.extend(next.doubts.into_iter().filter(|doubt| !report.doubts.contains(doubt)).collect::<Vec<_>>());
+    }
+    report.doubts.extend(flags);
+    settle_readings(&mut report, &|policy| run(policy, Credit::Observed, 0));
+    report
+}
+
+fn report_of(outcome: Outcome) -> Report {
+    let mut assumptions = Vec::new();
+    if outcome.covered.ctas > 1 {
+        assumptions.push("CTAs that wait for each other are on the GPU at the same time");
+    }
+    Report {
+        findings: outcome.findings,
+        doubts: outcome.doubts.into_iter().collect(),
+        assumptions,
+        covered: outcome.covered,
+        schedules: 1,
+    }
+}
+
+/// Races that a contested reading of the ISA rules out depend on it: which ones.
+fn settle_readings(report: &mut Report, run: &dyn Fn(Policy) -> Outcome) {
+    let races = |report: &Report| report.findings.iter().any(|finding| matches!(finding, Finding::Race { .. }));
+    if !races(report) {
+        return;
+    }
+    let key = |finding: &Finding| match finding {
+        Finding::Race { race, .. } => Some((race.first.pc, race.second.pc, race.first.kind, race.second.kind)),
+        _ => None,
+    };
+    let keys = |outcome: &Outcome| outcome.findings.iter().filter_map(key).collect::<Vec<_>>();
+    let strongest = keys(&run(Policy::STRONGEST));
+    let depends = |finding: &Finding| key(finding).is_some_and(|key| !strongest.contains(&key));
+    if !report.findings.iter().any(depends) {
+        return;
+    }
+    for point in Policy::points() {
+        let with = keys(&run(Policy::WEAKEST.with(point, &Policy::STRONGEST)));
+        for finding in &mut report.findings {
+            let Some(key) = key(finding) else { continue };
+            if let Finding::Race { only, .. } = finding
+                && !strongest.contains(&key)
+                && !with.contains(&key)
+            {
+                only.push(point);
+            }
+        }
+    }
+    // Where no single point does it, several together do.
+    for finding in &mut report.findings {
+        let Some(key) = key(finding) else { continue };
+        if let Finding::Race { only, .. } = finding
+            && !strongest.contains(&key)
+            && only.is_empty()
+        {
+            *only = Policy::points().to_vec();
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! Loads, stores, atomics and matrix fragments: values, and what the order says of them.
+
+use std::rc::Rc;
+
+use super::Run;
+use super::taint::{self, Read};
+use super::warp::{Asked, Block, lanes};
+use crate::code::op::{Access, Atomic, Op, Order as MemoryOrder, Pc, Place, Register, Source, Space};
+use crate::footprint::fragments::{Rows, Wmma};
+use crate::memory::{At, Taint};
+use crate::order::record::{Kind, Path, Record, RecordId};
+use crate::order::{Region, Touch, Touched, Views};
+use crate::report::{Doubt, Finding};
+
+impl Run<'_> {
+    pub(super) fn address_of(&mut self, warp: usize, pc: Pc, lane: u32, place: Place) -> u64 {
+        self.decide(warp, pc, 1 << lane, place.base);
+        self.warps[warp].get(place.base, lane).wrapping_add(place.offset as u64)
+    }
+
+    /// Where a lane's address leads; None after a finding.
+    fn at(&mut self, warp: usize, pc: Pc, lane: u32, place: Place, bytes: u64, align: u32) -> Option<At> {
+        let address = self.address_of(warp, pc, lane, place);
+        let thread = self.thread(warp, lane);
+        if !address.is_multiple_of(u64::from(align)) {
+            self.find(2, pc, Finding::Misaligned { pc, thread, address, bytes: align });
+            return None;
+        }
+        match self.memory.resolve(place.space, address, bytes, self.warps[warp].cta, thread) {
+            Ok(at) => Some(at),
+            Err(fault) => {
+                self.find(2, pc, Finding::OutOfBounds { pc, thread, fault });
+                None
+            }
+        }
+    }
+
+    /// The same for memory that threads share.
+    pub(super) fn region_at(&mut self, warp: usize, pc: Pc, lane: u32, place: Place, bytes: u64) -> Option<(Region, u64)> {
+        match self.at(warp, pc, lane, place, bytes, 1)? {
+            At::Memory(region, offset) => Some((region, offset)),
+            At::Local(_) | At::Param(_) => {
+                let thread = self.thread(warp, lane);
+                let why = "the address leads to local memory or to a parameter".to_owned();
+                self.find(2, pc, Finding::BadOperand { pc, thread, why });
+                None
+            }
+        }
+    }
+
+    pub(super) fn touch_lane(&mut self, warp: usize, record: RecordId, lane: u32, region: Region, start: u64, len: u64) -> Touched {
+        let views = Rc::clone(self.order.views(warp as u32, lane));
+        self.touch_views(record, &views, lane, region, start, len, 0)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn touch_views(
+        &mut self,
+        record: RecordId,
+        views: &Rc<Views>,
+        lane: u32,
+        region: Region,
+        start: u64,
+        len: u64,
+        map: u64,
+    ) -> Touched {
+        if len == 0 {
+            return Touched::default();
+        }
+        let touched = self.order.touch(&Touch { record, views, region, lane, start, len, map });
+        for disturbed in &touched.disturbed {
+            if let Some(read) = self.reads.get(disturbed) {
+                self.taints.reads[*read as usize].racy = true;
+            }
+        }
+        touched
+    }
+
+    fn access_record(&mut self, warp: usize, pc: Pc, access: &Access, kind: Kind) -> RecordId {
+        let path = if access.read_only { Path::ReadOnly } else { Path::Generic };
+        let record = Record {
+            pc,
+            cta: self.warps[warp].cta,
+            warp: warp as u32,
+            time: self.order.time(warp as u32),
+            kind,
+            path,
+            strong: (access.order != MemoryOrder::Weak).then_some(access.scope),
+            size: access.ty.bytes() as u8,
+        };
+        self.order.record(record)
+    }
+
+    pub(super) fn load(&mut self, warp: usize, pc: Pc, active: u32, access: &Access, to: &[Option<Register>]) {
+        let size = access.ty.bytes();
+        let bytes = u64::from(size) * to.len() as u64;
+        let strong = access.order != MemoryOrder::Weak;
+        let shared = access.place.space != Space::Param && access.place.space != Space::Local;
+        let record = shared.then(|| self.access_record(warp, pc, access, Kind::Read));
+        let mut read_taint: Option<Taint> = None;
+        let mut same = strong;
+        for lane in lanes(active) {
+            let Some(at) = self.at(warp, pc, lane, access.place, bytes, bytes as u32) else { continue };
+            let mut taint = 0;
+            if let (At::Memory(region, offset), Some(record)) = (at, record) {
+                let touched = self.touch_lane(warp, record, lane, region, offset, bytes);
+                if strong {
+                    taint = self.strong_read(pc, record, &touched, &mut read_taint);
+                    self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
+                }
+            }
+            let thread = self.thread(warp, lane);
+            for (index, to) in to.iter().enumerate() {
+                let part = shifted(at, index as u64 * u64::from(size));
+                let (value, of_memory) = self.memory.read(part, size, thread);
+                let Some(to) = to else { continue };
+                let value = if access.ty.is_signed() { widened(access, value) } else { value };
+                let taint = self.union(taint, of_memory);
+                same &= self.warps[warp].get(Source::Register(*to), lane) == value;
+                self.warps[warp].set(*to, lane, value);
+                self.set_taint(warp, *to, 1 << lane, taint);
+            }
+        }
+        if strong {
+            self.poll(warp, pc, active, access.place, same);
+        }
+    }
+
+    /// A strong read is a source: its value may depend on the schedule.
+    fn strong_read(&mut self, pc: Pc, record: RecordId, touched: &Touched, known: &mut Option<Taint>) -> Taint {
+        let taint = match *known {
+            Some(taint) => taint,
+            None => {
+                let taint = self.taints.read(Read { pc, racy: false, decides: None });
+                self.reads.insert(record, (self.taints.reads.len() - 1) as u32);
+                *known = Some(taint);
+                taint
+            }
+        };
+        if touched.unordered_writer
+            && let Some(read) = self.reads.get(&record)
+        {
+            self.taints.reads[*read as usize].racy = true;
+        }
+        taint
+    }
+
+    /// Whoever reads the same again, without having done anything, waits for a change.
+    fn poll(&mut self, warp: usize, pc: Pc, active: u32, place: Place, same: bool) {
+        let version = self.memory.version;
+        let mut waits = same;
+        for lane in lanes(active) {
+            let address = self.warps[warp].get(place.base, lane).wrapping_add(place.offset as u64);
+            let effects = self.warps[warp].effects[lane as usize];
+            let asked = self.warps[warp].asked[lane as usize];
+            let again = asked.pc == pc && asked.address == address && asked.effects == effects;
+            waits &= again && asked.state == version;
+            let times = if again { asked.times + 1 } else { 1 };
+            waits &= times % 64 > 2;
+            self.warps[warp].asked[lane as usize] = Asked { pc, address, state: version, effects, times };
+        }
+        if waits {
+            self.blocking = Some((active, Block::Memory { version }));
+        }
+    }
+
+    pub(super) fn store(&mut self, warp: usize, pc: Pc, active: u32, access: &Access, from: &[Source]) {
+        let size = access.ty.bytes();
+        let bytes = u64::from(size) * from.len() as u64;
+        let strong = access.order != MemoryOrder::Weak;
+        let shared = access.place.space != Space::Param && access.place.space != Space::Local;
+        let record = shared.then(|| self.access_record(warp, pc, access, Kind::Write));
+        if shared {
+            self.effect(warp, pc, active);
+        }
+        for lane in lanes(active) {
+            let Some(at) = self.at(warp, pc, lane, access.place, bytes, bytes as u32) else { continue };
+            if let (At::Memory(region, offset), Some(record)) = (at, record) {
+                self.touch_lane(warp, record, lane, region, offset, bytes);
+                let messages =
+                    if strong { self.messages_of(warp, lane, access.order.releases(), access.scope) } else { Vec::new() };
+                if !messages.is_empty() {
+                    self.messages.insert((region, offset), messages);
+                } else if !self.messages.is_empty() {
+                    self.messages.remove(&(region, offset));
+                }
+            }
+            let thread = self.thread(warp, lane);
+            for (index, source) in from.iter().enumerate() {
+                let part = shifted(at, index as u64 * u64::from(size));
+                let (value, taint) = (self.warps[warp].get(*source, lane), self.warps[warp].taint_of(*source, 1 << lane));
+                self.memory.write(part, size, value, taint, thread);
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn atomic(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        access: &Access,
+        operation: Atomic,
+        to: Option<Register>,
+        from: [Source; 2],
+    ) {
+        let size = access.ty.bytes();
+        let record = self.access_record(warp, pc, access, Kind::Atomic);
+        let mut read_taint = None;
+        let mut changed = false;
+        for lane in lanes(active) {
+            let Some(at) = self.at(warp, pc, lane, access.place, u64::from(size), size) else { continue };
+            let At::Memory(region, offset) = at else { continue };
+            let touched = self.touch_lane(warp, record, lane, region, offset, u64::from(size));
+            let thread = self.thread(warp, lane);
+            let (old, of_memory) = self.memory.read(at, size, thread);
+            let [a, b] = from.map(|source| self.warps[warp].get(source, lane));
+            let new = super::compute::atomic(operation, access.ty, old, a, b);
+            let taint = self.taint_of_all(warp, &from, 1 << lane);
+            let mut taint = self.union(taint, of_memory);
+            if new.is_none() {
+                let class = self.taints.class(taint::FLOAT);
+                taint = self.union(taint, class);
+            }
+            let source = match to {
+                Some(_) => self.strong_read(pc, record, &touched, &mut read_taint),
+                None => 0,
+            };
+            // A sum of integers in any order is the same; what each addend saw is not.
+            let value = new.unwrap_or(old);
+            changed |= value != old || operation != Atomic::CompareAndSwap;
+            if to.is_some() {
+                self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
+            }
+            let mut messages = self.messages_of(warp, lane, access.order.releases(), access.scope);
+            if value != old || operation != Atomic::CompareAndSwap {
+                // A read-modify-write hands on what was published before it (8.9.2).
+                if let Some(before) = self.messages.get(&(region, offset)) {
+                    messages.extend(before.iter().cloned());
+                    messages.truncate(64);
+                }
+                if !messages.is_empty() {
+                    self.messages.insert((region, offset), messages);
+                }
+                let taint = match operation {
+                    Atomic::Exchange | Atomic::CompareAndSwap => self.union(taint, source),
+                    _ => taint,
+                };
+                self.memory.write(at, size, value, taint, thread);
+            }
+            if let Some(to) = to {
+                self.warps[warp].set(to, lane, old);
+                let taint = self.union(taint, source);
+                self.set_taint(warp, to, 1 << lane, taint);
+            }
+        }
+        if changed {
+            self.effect(warp, pc, active);
+        } else {
+            self.poll(warp, pc, active, access.place, true);
+        }
+    }
+
+    /// `ldmatrix`, `stmatrix`, `wmma.load`, `wmma.store`: rows that lanes name, values that stay tokens.
+    pub(super) fn fragment(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
+        match op {
+            Op::LoadMatrix { at, shape, count, to, .. } => {
+                let count = format!("x{count}");
+                match Rows::of_load(&[shape, &count]) {
+                    Ok(rows) => {
+                        let taint = self.rows(warp, pc, active, *at, rows, Kind::Read, 0);
+                        self.tokens(warp, active, to, taint);
+                    }
+                    Err(why) => self.doubt(Doubt::Footprint { pc, why }),
+                }
+            }
+            Op::StoreMatrix { at, shape, count, from, .. } => {
+                let count = format!("x{count}");
+                match Rows::of_store(&[shape, &count]) {
+                    Ok(rows) => {
+                        let class = self.taints.class(taint::FLOAT);
+                        let taint = self.taint_of_all(warp, from, active);
+                        let taint = self.union(taint, class);
+                        self.effect(warp, pc, active);
+                        self.rows(warp, pc, active, *at, rows, Kind::Write, taint);
+                    }
+                    Err(why) => self.doubt(Doubt::Footprint { pc, why }),
+                }
+            }
+            Op::WmmaLoad { at, stride, modifiers, to } => {
+                self.wmma(warp, pc, active, *at, *stride, modifiers, Kind::Read);
+                self.tokens(warp, active, to, 0);
+            }
+            Op::WmmaStore { at, stride, modifiers, .. } => {
+                self.effect(warp, pc, active);
+                self.wmma(warp, pc, active, *at, *stride, modifiers, Kind::Write);
+            }
+            _ => {}
+        }
+    }
+
+    fn tokens(&mut self, warp: usize, active: u32, to: &[Register], taint: Taint) {
+        let class = self.taints.class(taint::FLOAT);
+        let taint = self.union(taint, class);
+        for to in to {
+            for lane in lanes(active) {
+                self.warps[warp].set(*to, lane, 0);
+            }
+            self.set_taint(warp, *to, active, taint);
+        }
+    }
+
+    /// Each row is accessed by the lane that names it. Which lane gets which element does not matter to a race: the
+    /// instruction is one of the whole warp.
+    #[allow(clippy::too_many_arguments)]
+    fn rows(&mut self, warp: usize, pc: Pc, active: u32, at: Place, rows: Rows, kind: Kind, write: Taint) -> Taint {
+        let record = self.record(warp, pc, kind, Path::Generic);
+        let mut taint = 0;
+        for lane in lanes(active).filter(|lane| *lane < rows.lanes) {
+            let Some(At::Memory(region, offset)) = self.at(warp, pc, lane, at, 16, 16) else { continue };
+            self.touch_lane(warp, record, lane, region, offset, 16);
+            if kind == Kind::Write {
+                self.memory.put(region, offset, &[0; 16], write);
+            } else {
+                let own = self.memory.taint_of(region, offset);
+                taint = self.union(taint, own);
+            }
+        }
+        taint
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn wmma(&mut self, warp: usize, pc: Pc, active: u32, at: Place, stride: Option<Source>, modifiers: &[String], kind: Kind) {
+        let words: Vec<&str> = modifiers.iter().map(String::as_str).collect();
+        let first = active.trailing_zeros();
+        let address = self.address_of(warp, pc, first, at);
+        let stride = stride.map(|source| self.warps[warp].get(source, first));
+        let ranges = Wmma::from_modifiers(&words).and_then(|matrix| matrix.bytes(address, stride));
+        let ranges = match ranges {
+            Ok(ranges) => ranges,
+            Err(why) => return self.doubt(Doubt::Footprint { pc, why }),
+        };
+        let record = self.record(warp, pc, kind, Path::Generic);
+        let (cta, thread) = (self.warps[warp].cta, self.thread(warp, first));
+        for range in ranges {
+            match self.memory.resolve(at.space, range.start, range.len, cta, thread) {
+                Ok(At::Memory(region, offset)) => {
+                    self.touch_lane(warp, record, first, region, offset, range.len);
+                    if kind == Kind::Write {
+                        let class = self.taints.class(taint::FLOAT);
+                        self.memory.put(region, offset, &vec![0; range.len as usize], class);
+                    }
+                }
+                Ok(_) => {}
+                Err(fault) => self.find(2, pc, Finding::OutOfBounds { pc, thread, fault }),
+            }
+        }
+    }
+}
+
+fn shifted(at: At, by: u64) -> At {
+    match at {
+        At::Memory(region, offset) => At::Memory(region, offset + by),
+        At::Local(offset) => At::Local(offset + by),
+        At::Param(offset) => At::Param(offset + by),
+    }
+}
+
+/// A load of a small signed number fills the register with its sign.
+fn widened(access: &Access, value: u64) -> u64 {
+    if access.ty.bits < 64 { access.ty.signed(value) as u64 } else { value }
+}

@@ -1,0 +1,641 @@
+//! Asynchronous copies: `cp.async`, bulk and tensor copies, `st.async`, `wgmma` (9.7.10.26 to 9.7.10.28, 9.7.17).
+
+use super::Run;
+use super::taint;
+use super::warp::lanes;
+use crate::code::op::{Completion, Op, Pc, Place, ReplaceField, Source, Space, Tensor, TensorMode, WgmmaOperand};
+use crate::footprint::Bytes;
+use crate::footprint::matrix::{Descriptor, Major, WgmmaShape};
+use crate::footprint::tensor_copy::{Direction, Global, Piece, Shape, TensorCopy};
+use crate::footprint::tensor_map::{Field, TensorMap};
+use crate::memory::{At, Taint};
+use crate::order::record::{Handle, Kind, Path, Record, StrandId, StrandKind};
+use crate::order::{Cta, Region};
+use crate::report::{Doubt, Finding};
+
+impl Run<'_> {
+    pub(super) fn asynchronous(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
+        match op {
+            Op::CopyAsync { to, from, bytes, source_bytes, ignore } => {
+                self.copy_async(warp, pc, active, *to, *from, *bytes, *source_bytes, *ignore);
+            }
+            Op::CopyAsyncCommit => self.commit(warp, active, false),
+            Op::BulkCommit => self.commit(warp, active, true),
+            Op::CopyAsyncWait { pending } => self.wait_copies(warp, active, *pending),
+            Op::BulkWait { pending, reads_only } => self.wait_bulk(warp, active, *pending, *reads_only),
+            Op::CopyAsyncArrive { at, no_increment } => self.copy_arrive(warp, pc, active, *at, *no_increment),
+            Op::BulkLoad { to, from, bytes, completion, multicast } => {
+                self.bulk(warp, pc, active, *to, *from, *bytes, *completion, *multicast, false);
+            }
+            Op::BulkStore { to, from, bytes, completion, reduce } => {
+                self.bulk(warp, pc, active, *to, *from, *bytes, *completion, None, *reduce);
+            }
+            Op::TensorLoad { to, tensor, completion, multicast } => {
+                self.tensor_load(warp, pc, active, *to, tensor, *completion, *multicast);
+            }
+            Op::TensorStore { tensor, from, reduce } => self.tensor_store(warp, pc, active, tensor, *from, *reduce),
+            Op::StoreAsync { to, ty, from, mbarrier, reduce } => {
+                self.store_async(warp, pc, active, *to, ty.bytes(), from, *mbarrier, *reduce);
+            }
+            Op::TensormapReplace { at, field, index, value } => {
+                self.replace_field(warp, pc, active, *at, *field, *index, *value);
+            }
+            Op::TensormapCopyFence { to, from, .. } => self.copy_map(warp, pc, active, *to, *from),
+            Op::WgmmaFence => {}
+            Op::WgmmaCommit => {
+                let groups = &mut self.warps[warp].groups;
+                let open = std::mem::take(&mut groups.wgmma_open);
+                groups.wgmma.push(open);
+            }
+            Op::WgmmaWait { pending } => self.wait_wgmma(warp, active, *pending),
+            Op::Wgmma { shape, types, accumulators, a, b, transposes } => {
+                self.wgmma(warp, pc, active, (shape, types), accumulators, a, *b, transposes);
+            }
+            _ => self.tcgen05(warp, pc, active, op),
+        }
+    }
+
+    pub(super) fn strand_record(&mut self, warp: usize, pc: Pc, kind: Kind, path: Path) -> u32 {
+        let strong = (kind == Kind::Atomic).then_some(crate::code::op::Scope::Gpu);
+        let record = Record {
+            pc,
+            cta: self.warps[warp].cta,
+            warp: warp as u32,
+            time: self.order.time(warp as u32),
+            kind,
+            path,
+            strong,
+            size: 0,
+        };
+        self.covered.strands += 1;
+        self.order.record(record)
+    }
+
+    pub(super) fn touch_strand(&mut self, record: u32, strand: StrandId, lane: u32, region: Region, range: Bytes, map: u64) {
+        let views = self.order.strand_views(strand);
+        self.touch_views(record, &views, lane, region, range.start, range.len, map);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn copy_async(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        to: Place,
+        from: Place,
+        bytes: u32,
+        source_bytes: Option<Source>,
+        ignore: Option<Source>,
+    ) {
+        self.effect(warp, pc, active);
+        for (mask, _) in self.order.groups(warp as u32, active) {
+            let strand = self.order.strand(StrandKind::CopyAsync, warp as u32, mask, false);
+            let read = self.strand_record(warp, pc, Kind::Read, Path::GenericStrand(strand));
+            let write = self.strand_record(warp, pc, Kind::Write, Path::GenericStrand(strand));
+            for lane in lanes(mask) {
+                self.warps[warp].groups.open_copies[lane as usize].push(strand);
+                let ignored = ignore.is_some_and(|source| self.warps[warp].get(source, lane) & 1 != 0);
+                for source in [source_bytes, ignore].into_iter().flatten() {
+                    self.decide(warp, pc, 1 << lane, source);
+                }
+                let length = source_bytes.map_or(bytes, |source| (self.warps[warp].get(source, lane) as u32).min(bytes));
+                let length = if ignored { 0 } else { length };
+                let Some((region, offset)) = self.region_at(warp, pc, lane, to, u64::from(bytes)) else { continue };
+                let mut data = vec![0; bytes as usize];
+                let mut taint = 0;
+                if length > 0 {
+                    let Some((source, at)) = self.region_at(warp, pc, lane, from, u64::from(length)) else { continue };
+                    self.touch_strand(read, strand, lane, source, Bytes::new(at, u64::from(length)), 0);
+                    data[..length as usize].copy_from_slice(&self.memory.bytes(source, at, u64::from(length)));
+                    taint = self.memory.taint_of(source, at);
+                }
+                self.touch_strand(write, strand, lane, region, Bytes::new(offset, u64::from(bytes)), 0);
+                self.memory.put(region, offset, &data, taint);
+            }
+        }
+    }
+
+    fn commit(&mut self, warp: usize, active: u32, bulk: bool) {
+        let groups = &mut self.warps[warp].groups;
+        for lane in lanes(active) {
+            let lane = lane as usize;
+            if bulk {
+                let open = std::mem::take(&mut groups.open_bulk[lane]);
+                groups.bulk[lane].push_back(open);
+            } else {
+                let open = std::mem::take(&mut groups.open_copies[lane]);
+                groups.copies[lane].push_back(open);
+            }
+        }
+    }
+
+    fn wait_copies(&mut self, warp: usize, active: u32, pending: Option<u32>) {
+        let mut done: Vec<(StrandId, u32)> = Vec::new();
+        for lane in lanes(active) {
+            let groups = &mut self.warps[warp].groups;
+            if pending.is_none() {
+                for strand in groups.open_copies[lane as usize].drain(..) {
+                    note(&mut done, strand, lane);
+                }
+            }
+            while groups.copies[lane as usize].len() > pending.unwrap_or(0) as usize {
+                for strand in groups.copies[lane as usize].pop_front().unwrap_or_default() {
+                    note(&mut done, strand, lane);
+                }
+            }
+        }
+        self.complete_lanes(warp, &done, false);
+    }
+
+    fn wait_bulk(&mut self, warp: usize, active: u32, pending: u32, reads_only: bool) {
+        let mut done: Vec<(StrandId, u32)> = Vec::new();
+        for lane in lanes(active) {
+            let groups = &mut self.warps[warp].groups.bulk[lane as usize];
+            let count = groups.len().saturating_sub(pending as usize);
+            if reads_only {
+                for strand in groups.iter().take(count).flatten() {
+                    note(&mut done, *strand, lane);
+                }
+            } else {
+                for strand in groups.drain(..count).flatten() {
+                    note(&mut done, strand, lane);
+                }
+            }
+        }
+        self.complete_lanes(warp, &done, reads_only);
+    }
+
+    fn complete_lanes(&mut self, warp: usize, done: &[(StrandId, u32)], reads_only: bool) {
+        let time = self.order.time(warp as u32);
+        for (strand, mask) in done {
+            let handle = Handle::Lanes { warp: warp as u32, lanes: *mask, time, each: true };
+            if reads_only {
+                self.order.complete_reads(*strand, handle);
+            } else {
+                self.order.complete(*strand, handle);
+            }
+        }
+    }
+
+    /// `cp.async.mbarrier.arrive`: an arrival when the copies of the lane so far are complete.
+    fn copy_arrive(&mut self, warp: usize, pc: Pc, active: u32, at: Place, no_increment: bool) {
+        self.effect(warp, pc, active);
+        for lane in lanes(active) {
+            let Some(mbarrier) = self.mbarrier_at(warp, pc, lane, at) else { continue };
+            let strand = self.order.strand(StrandKind::CopyAsync, warp as u32, 1 << lane, false);
+            let groups = &self.warps[warp].groups;
+            let mut all: Vec<StrandId> = groups.open_copies[lane as usize].clone();
+            all.extend(groups.copies[lane as usize].iter().flatten().copied());
+            // Without `.noinc` the pending count grows by one first: the arrival is not one of those awaited.
+            let arrivals = u32::from(no_increment);
+            self.complete_by_strand(warp, pc, mbarrier, strand, 0, arrivals);
+            let handle = self.order.strand_at(strand).done.first().copied();
+            if let Some(handle) = handle {
+                for other in all {
+                    self.order.complete(other, handle);
+                }
+            }
+        }
+    }
+
+    /// The CTAs that a multicast goes to, or the one of the address.
+    fn receivers(&mut self, warp: usize, pc: Pc, lane: u32, multicast: Option<Source>, own: Cta) -> Vec<Cta> {
+        let Some(mask) = multicast else { return vec![own] };
+        self.decide(warp, pc, 1 << lane, mask);
+        let mask = self.warps[warp].get(mask, lane) as u32 & 0xffff;
+        let per = self.launch.ctas_per_cluster().max(1);
+        let first = self.warps[warp].cta / per * per;
+        (0..per).filter(|rank| mask & (1 << rank) != 0).map(|rank| first + rank).collect()
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn bulk(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        to: Place,
+        from: Place,
+        bytes: Source,
+        completion: Completion,
+        multicast: Option<Source>,
+        reduce: bool,
+    ) {
+        self.effect(warp, pc, active);
+        for lane in lanes(active) {
+            self.decide(warp, pc, 1 << lane, bytes);
+            let length = self.warps[warp].get(bytes, lane) & 0xffff_ffff;
+            let thread = self.thread(warp, lane);
+            if length == 0 || !length.is_multiple_of(16) {
+                let why = format!("the size is {length} bytes; it must be a multiple of 16");
+                self.find(2, pc, Finding::BadOperand { pc, thread, why });
+                continue;
+            }
+            let (Some((source, at)), Some((target, offset))) =
+                (self.region_at(warp, pc, lane, from, length), self.region_at(warp, pc, lane, to, length))
+            else {
+                continue;
+            };
+            let data = self.memory.bytes(source, at, length);
+            let taint = self.memory.taint_of(source, at);
+            let own = if let Region::Shared(cta) = target { cta } else { 0 };
+            let receivers = self.receivers(warp, pc, lane, multicast, own);
+            for receiver in receivers {
+                let target = if let Region::Shared(_) = target { Region::Shared(receiver) } else { target };
+                let strand = self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false);
+                let read = self.strand_record(warp, pc, Kind::Read, Path::Async(strand));
+                let kind = if reduce { Kind::Atomic } else { Kind::Write };
+                let write = self.strand_record(warp, pc, kind, Path::Async(strand));
+                self.touch_strand(read, strand, lane, source, Bytes::new(at, length), 0);
+                self.touch_strand(write, strand, lane, target, Bytes::new(offset, length), 0);
+                let taint = if reduce { self.taints.class(taint::FLOAT) } else { taint };
+                self.memory.put(target, offset, &data, taint);
+                self.finish(warp, pc, lane, strand, completion, receiver, multicast.is_some(), length);
+            }
+        }
+    }
+
+    /// How the end of a bulk operation is told.
+    #[allow(clippy::too_many_arguments)]
+    fn finish(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        lane: u32,
+        strand: StrandId,
+        completion: Completion,
+        receiver: Cta,
+        multicast: bool,
+        bytes: u64,
+    ) {
+        match completion {
+            Completion::BulkGroup => self.warps[warp].groups.open_bulk[lane as usize].push(strand),
+            Completion::Mbarrier(place) => {
+                let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { return };
+                let cta = if multicast { receiver } else { cta };
+                self.complete_by_strand(warp, pc, (cta, at), strand, bytes as i64, 0);
+            }
+        }
+    }
+
+    /// The tensor map at an address, its address for the order, and the strand's read of it.
+    fn map(&mut self, warp: usize, pc: Pc, lane: u32, source: Source) -> Option<(TensorMap, u64, Option<(Region, u64)>)> {
+        self.decide(warp, pc, 1 << lane, source);
+        let address = self.warps[warp].get(source, lane);
+        let thread = self.thread(warp, lane);
+        let (bytes, place, taint) = match self.memory.resolve(Space::Generic, address, 128, self.warps[warp].cta, thread) {
+            Ok(At::Memory(region, offset)) => {
+                let taint = (0..32).fold(0, |taint, cell| {
+                    let own = self.memory.taint_of(region, offset + cell * 4);
+                    self.taints.union(taint, own)
+                });
+                (self.memory.bytes(region, offset, 128), Some((region, offset)), taint)
+            }
+            Ok(At::Param(offset)) => (self.memory.parameter_bytes(offset, 128).map(<[u8]>::to_vec).unwrap_or_default(), None, 0),
+            Ok(At::Local(_)) => return None,
+            Err(fault) => {
+                self.find(2, pc, Finding::OutOfBounds { pc, thread, fault });
+                return None;
+            }
+        };
+        if taint != 0 {
+            self.decided(warp, pc, 1 << lane, taint);
+        }
+        let map = <[u8; 128]>::try_from(bytes.as_slice()).ok().and_then(|bytes| TensorMap::from_bytes(&bytes));
+        let Some(map) = map.filter(|map| map.rank > 0) else {
+            let why = "the address is not that of a tensor map: give one in the launch".to_owned();
+            self.find(2, pc, Finding::BadOperand { pc, thread, why });
+            return None;
+        };
+        Some((map, address, place))
+    }
+
+    fn coordinates(&mut self, warp: usize, pc: Pc, lane: u32, tensor: &Tensor) -> (Vec<i32>, Vec<u16>) {
+        for source in tensor.coordinates.iter().chain(&tensor.offsets) {
+            self.decide(warp, pc, 1 << lane, *source);
+        }
+        let own = &self.warps[warp];
+        let coordinates = tensor.coordinates.iter().map(|source| own.get(*source, lane) as i32).collect();
+        (coordinates, tensor.offsets.iter().map(|source| own.get(*source, lane) as u16).collect())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn tensor_load(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        to: Place,
+        tensor: &Tensor,
+        completion: Completion,
+        multicast: Option<Source>,
+    ) {
+        self.effect(warp, pc, active);
+        for lane in lanes(active) {
+            let Some((map, address, place)) = self.map(warp, pc, lane, tensor.map) else { continue };
+            let Some((Region::Shared(own), offset)) = self.region_at(warp, pc, lane, to, 16) else { continue };
+            let (coordinates, offsets) = self.coordinates(warp, pc, lane, tensor);
+            let copy = TensorCopy {
+                map: &map,
+                shape: shape(tensor.mode),
+                direction: Direction::Load,
+                coordinates: &coordinates,
+                offsets: &offsets,
+                shared: offset,
+            };
+            let Some((pieces, bytes)) = self.pieces(warp, pc, lane, &copy) else { continue };
+            for receiver in self.receivers(warp, pc, lane, multicast, own) {
+                let strand = self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false);
+                self.read_map(warp, pc, lane, strand, place, address);
+                let read = self.strand_record(warp, pc, Kind::Read, Path::Async(strand));
+                let write = self.strand_record(warp, pc, Kind::Write, Path::Async(strand));
+                let region = Region::Shared(receiver);
+                self.touch_global(warp, pc, lane, read, strand, &pieces);
+                for range in crate::footprint::join(pieces.iter().map(|piece| piece.shared).collect()) {
+                    self.touch_shared(warp, pc, lane, write, strand, region, range);
+                }
+                for piece in &pieces {
+                    self.copy_in(warp, region, piece);
+                }
+                self.finish(warp, pc, lane, strand, completion, receiver, multicast.is_some(), bytes);
+            }
+        }
+    }
+
+    fn pieces(&mut self, warp: usize, pc: Pc, lane: u32, copy: &TensorCopy) -> Option<(Vec<Piece>, u64)> {
+        let mut pieces = Vec::new();
+        let found = copy.visit(&mut |piece| pieces.push(piece)).and_then(|()| copy.transaction());
+        match found {
+            Ok(bytes) => Some((pieces, bytes)),
+            Err(why) => {
+                let thread = self.thread(warp, lane);
+                self.find(2, pc, Finding::BadOperand { pc, thread, why });
+                None
+            }
+        }
+    }
+
+    fn read_map(&mut self, warp: usize, pc: Pc, lane: u32, strand: StrandId, place: Option<(Region, u64)>, address: u64) {
+        if let Some((region, offset)) = place {
+            let record = self.strand_record(warp, pc, Kind::Read, Path::Tensormap(strand));
+            self.touch_strand(record, strand, lane, region, Bytes::new(offset, 128), address);
+        }
+    }
+
+    fn touch_global(&mut self, warp: usize, pc: Pc, lane: u32, record: u32, strand: StrandId, pieces: &[Piece]) {
+        let ranges = pieces.iter().filter_map(|piece| match piece.global {
+            Global::Bytes(bytes) => Some(bytes),
+            Global::Fill | Global::Padding => None,
+        });
+        let thread = self.thread(warp, lane);
+        for range in crate::footprint::join(ranges.collect()) {
+            match self.memory.resolve(Space::Global, range.start, range.len, self.warps[warp].cta, thread) {
+                Ok(At::Memory(region, offset)) => {
+                    self.touch_strand(record, strand, lane, region, Bytes::new(offset, range.len), 0);
+                }
+                Ok(_) => {}
+                Err(fault) => {
+                    self.find(2, pc, Finding::OutOfBounds { pc, thread, fault });
+                    return;
+                }
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn touch_shared(&mut self, warp: usize, pc: Pc, lane: u32, record: u32, strand: StrandId, region: Region, range: Bytes) {
+        let length = self.memory.buffer(region).map_or(0, |buffer| buffer.data.len() as u64);
+        if range.end() > length {
+            let thread = self.thread(warp, lane);
+            let near = Some(("shared memory".to_owned(), range.start as i64, length));
+            let fault = crate::memory::Fault { space: Space::Shared, address: range.start, bytes: range.len, near };
+            self.find(2, pc, Finding::OutOfBounds { pc, thread, fault });
+            return;
+        }
+        self.touch_strand(record, strand, lane, region, range, 0);
+    }
+
+    fn copy_in(&mut self, warp: usize, region: Region, piece: &Piece) {
+        let (data, taint) = match piece.global {
+            Global::Bytes(bytes) => self.global_bytes(warp, bytes),
+            Global::Fill | Global::Padding => (vec![0; piece.shared.len as usize], 0),
+        };
+        self.memory.put(region, piece.shared.start, &data, taint);
+    }
+
+    fn global_bytes(&self, warp: usize, bytes: Bytes) -> (Vec<u8>, Taint) {
+        match self.memory.resolve(Space::Global, bytes.start, bytes.len, self.warps[warp].cta, 0) {
+            Ok(At::Memory(region, offset)) => {
+                (self.memory.bytes(region, offset, bytes.len), self.memory.taint_of(region, offset))
+            }
+            _ => (vec![0; bytes.len as usize], 0),
+        }
+    }
+
+    fn tensor_store(&mut self, warp: usize, pc: Pc, active: u32, tensor: &Tensor, from: Place, reduce: bool) {
+        self.effect(warp, pc, active);
+        for lane in lanes(active) {
+            let Some((map, address, place)) = self.map(warp, pc, lane, tensor.map) else { continue };
+            let Some((region, offset)) = self.region_at(warp, pc, lane, from, 16) else { continue };
+            let (coordinates, offsets) = self.coordinates(warp, pc, lane, tensor);
+            let copy = TensorCopy {
+                map: &map,
+                shape: shape(tensor.mode),
+                direction: Direction::Store,
+                coordinates: &coordinates,
+                offsets: &offsets,
+                shared: offset,
+            };
+            let Some((pieces, _)) = self.pieces(warp, pc, lane, &copy) else { continue };
+            let strand = self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false);
+            self.read_map(warp, pc, lane, strand, place, address);
+            let read = self.strand_record(warp, pc, Kind::Read, Path::Async(strand));
+            let kind = if reduce { Kind::Atomic } else { Kind::Write };
+            let write = self.strand_record(warp, pc, kind, Path::Async(strand));
+            for range in crate::footprint::join(pieces.iter().map(|piece| piece.shared).collect()) {
+                self.touch_shared(warp, pc, lane, read, strand, region, range);
+            }
+            self.touch_global(warp, pc, lane, write, strand, &pieces);
+            for piece in &pieces {
+                if let Global::Bytes(bytes) = piece.global {
+                    let data = self.memory.bytes(region, piece.shared.start, bytes.len);
+                    let taint = self.memory.taint_of(region, piece.shared.start);
+                    if let Ok(At::Memory(target, at)) =
+                        self.memory.resolve(Space::Global, bytes.start, bytes.len, self.warps[warp].cta, 0)
+                    {
+                        let taint = if reduce { self.taints.class(taint::FLOAT) } else { taint };
+                        self.memory.put(target, at, &data, taint);
+                    }
+                }
+            }
+            self.warps[warp].groups.open_bulk[lane as usize].push(strand);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn store_async(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        to: Place,
+        size: u32,
+        from: &[Source],
+        mbarrier: Place,
+        reduce: bool,
+    ) {
+        self.effect(warp, pc, active);
+        let bytes = u64::from(size) * from.len() as u64;
+        for lane in lanes(active) {
+            let Some((region, offset)) = self.region_at(warp, pc, lane, to, bytes) else { continue };
+            let Some(at) = self.mbarrier_at(warp, pc, lane, mbarrier) else { continue };
+            let strand = self.order.strand(StrandKind::StoreAsync, warp as u32, 1 << lane, false);
+            let kind = if reduce { Kind::Atomic } else { Kind::Write };
+            let record = self.strand_record(warp, pc, kind, Path::Async(strand));
+            self.touch_strand(record, strand, lane, region, Bytes::new(offset, bytes), 0);
+            for (index, source) in from.iter().enumerate() {
+                let value = self.warps[warp].get(*source, lane);
+                let taint = self.warps[warp].taint_of(*source, 1 << lane);
+                let taint = if reduce { self.taints.class(taint::FLOAT) } else { taint };
+                let start = offset + index as u64 * u64::from(size);
+                self.memory.put(region, start, &value.to_le_bytes()[..size as usize], taint);
+            }
+            self.complete_by_strand(warp, pc, at, strand, bytes as i64, 0);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn replace_field(&mut self, warp: usize, pc: Pc, active: u32, at: Place, field: ReplaceField, index: Source, value: Source) {
+        self.effect(warp, pc, active);
+        let field = match field {
+            ReplaceField::GlobalAddress => Field::GlobalAddress,
+            ReplaceField::Rank => Field::Rank,
+            ReplaceField::BoxDim => Field::BoxDim,
+            ReplaceField::GlobalDim => Field::GlobalDim,
+            ReplaceField::GlobalStride => Field::GlobalStride,
+            ReplaceField::ElementStride => Field::ElementStride,
+            ReplaceField::Elemtype => Field::ElemType,
+            ReplaceField::InterleaveLayout => Field::InterleaveLayout,
+            ReplaceField::SwizzleMode => Field::SwizzleMode,
+            ReplaceField::FillMode => Field::FillMode,
+        };
+        for lane in lanes(active) {
+            let Some((region, offset)) = self.region_at(warp, pc, lane, at, 128) else { continue };
+            let record = self.record(warp, pc, Kind::Write, Path::Generic);
+            self.touch_lane(warp, record, lane, region, offset, 128);
+            let taint = self.taint_of_all(warp, &[index, value], 1 << lane);
+            let (index, value) = (self.warps[warp].get(index, lane) as u32, self.warps[warp].get(value, lane));
+            let bytes = self.memory.bytes(region, offset, 128);
+            let map = <[u8; 128]>::try_from(bytes.as_slice()).ok().and_then(|bytes| TensorMap::from_bytes(&bytes));
+            let mut map = map.unwrap_or_default();
+            if let Err(why) = map.replace(field, index, value) {
+                let thread = self.thread(warp, lane);
+                self.find(2, pc, Finding::BadOperand { pc, thread, why });
+                continue;
+            }
+            self.memory.put(region, offset, &map.to_bytes(), taint);
+        }
+    }
+
+    /// `tensormap.cp_fenceproxy`: a copy by the warp, and a release fence of the tensormap proxy.
+    fn copy_map(&mut self, warp: usize, pc: Pc, active: u32, to: Place, from: Place) {
+        self.effect(warp, pc, active);
+        let lane = active.trailing_zeros();
+        let (Some((source, at)), Some((target, offset))) =
+            (self.region_at(warp, pc, lane, from, 128), self.region_at(warp, pc, lane, to, 128))
+        else {
+            return;
+        };
+        let read = self.record(warp, pc, Kind::Read, Path::Generic);
+        let write = self.record(warp, pc, Kind::Write, Path::Generic);
+        // Four bytes by each lane.
+        for (index, lane) in lanes(active).enumerate().take(32) {
+            self.touch_lane(warp, read, lane, source, at + 4 * index as u64, 4);
+            self.touch_lane(warp, write, lane, target, offset + 4 * index as u64, 4);
+        }
+        let data = self.memory.bytes(source, at, 128);
+        let taint = self.memory.taint_of(source, at);
+        self.memory.put(target, offset, &data, taint);
+        self.order.tick(warp as u32);
+        let time = self.order.time(warp as u32);
+        self.order.change(warp as u32, active, |views, _| views.release_maps(time));
+        // The instruction is one of the whole warp: what a lane copied is released by each.
+        self.order.sync_warp(warp as u32, active);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn wgmma(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        (shape, types): (&str, &[String]),
+        accumulators: &[u32],
+        a: &WgmmaOperand,
+        b: Source,
+        transposes: &[Source],
+    ) {
+        self.effect(warp, pc, active);
+        let first = active.trailing_zeros();
+        let mut words: Vec<&str> = vec![shape];
+        words.extend(types.iter().map(String::as_str));
+        let tile = match WgmmaShape::from_modifiers(&words) {
+            Ok(tile) => tile,
+            Err(why) => return self.doubt(Doubt::Footprint { pc, why }),
+        };
+        let strand = self.order.strand(StrandKind::Wgmma, warp as u32, active, true);
+        let record = self.strand_record(warp, pc, Kind::Read, Path::Async(strand));
+        let transpose = |index: usize| transposes.get(index).map_or(0, |source| self.warps[warp].get(*source, first));
+        let (of_a, of_b) = match a {
+            WgmmaOperand::Descriptor(_) => (transpose(0), transpose(1)),
+            WgmmaOperand::Registers(_) => (0, transpose(0)),
+        };
+        let mut operands = vec![(b, tile.b(Major::from_transpose(of_b)))];
+        if let WgmmaOperand::Descriptor(a) = a {
+            operands.push((*a, tile.a(Major::from_transpose(of_a))));
+        }
+        let region = Region::Shared(self.warps[warp].cta);
+        for (source, tile) in operands {
+            self.decide(warp, pc, active, source);
+            let bits = self.warps[warp].get(source, first);
+            match Descriptor::from_bits(bits).bytes(&tile) {
+                Ok(ranges) => {
+                    for range in ranges {
+                        self.touch_shared(warp, pc, first, record, strand, region, range);
+                    }
+                }
+                Err(why) => self.doubt(Doubt::Footprint { pc, why }),
+            }
+        }
+        self.warps[warp].groups.wgmma_open.push(strand);
+        let class = taint::FLOAT;
+        self.opaque(warp, active, accumulators, &[], class);
+    }
+
+    fn wait_wgmma(&mut self, warp: usize, active: u32, pending: u32) {
+        let time = self.order.time(warp as u32);
+        let groups = &mut self.warps[warp].groups.wgmma;
+        let count = groups.len().saturating_sub(pending as usize);
+        let done: Vec<StrandId> = groups.drain(..count).flatten().collect();
+        for strand in done {
+            let handle = Handle::Lanes { warp: warp as u32, lanes: active, time, each: false };
+            self.order.complete(strand, handle);
+        }
+    }
+}
+
+fn note(done: &mut Vec<(StrandId, u32)>, strand: StrandId, lane: u32) {
+    match done.iter_mut().find(|(own, _)| *own == strand) {
+        Some((_, mask)) => *mask |= 1 << lane,
+        None => done.push((strand, 1 << lane)),
+    }
+}
+
+fn shape(mode: TensorMode) -> Shape {
+    match mode {
+        TensorMode::Tile => Shape::Tile,
+        TensorMode::Gather4 => Shape::FourRows,
+        TensorMode::Im2col => Shape::Im2col,
+    }
+}

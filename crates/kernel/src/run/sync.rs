@@ -1,0 +1,136 @@
+//! Fences, and what strong accesses publish and hear (8.8, 8.9.4).
+
+use std::rc::Rc;
+
+use super::warp::lanes;
+use super::{Credit, Run};
+use crate::code::op::{Cover, Op, Pc, Scope};
+use crate::order::{Domain, Known, Message, Region, in_scope, sent};
+
+const SCOPES: [Scope; 4] = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
+
+impl Run<'_> {
+    pub(super) fn fence(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
+        let cta = self.warps[warp].cta;
+        let time = self.order.time(warp as u32);
+        match op {
+            Op::Fence { order, scope } => {
+                if order.acquires() {
+                    self.acquire_heard(warp, active, *scope);
+                }
+                if order.releases() {
+                    let slot = SCOPES.iter().position(|own| own == scope).unwrap_or(0);
+                    self.order.change(warp as u32, active, |views, _| {
+                        views.released[slot] = Some(views.snapshot(time));
+                    });
+                }
+            }
+            Op::FenceProxyAsync(cover) => {
+                let domains = self.covered_by(*cover, cta);
+                self.order.change(warp as u32, active, |views, _| views.fence_async(&domains, cta, time));
+            }
+            Op::FenceProxyTensormapRelease { .. } => {
+                self.order.change(warp as u32, active, |views, _| views.release_maps(time));
+            }
+            Op::FenceProxyTensormapAcquire { map, .. } => {
+                for lane in lanes(active) {
+                    let address = self.address_of(warp, pc, lane, *map);
+                    self.order.change(warp as u32, 1 << lane, |views, _| views.acquire_map(cta, address));
+                }
+            }
+            Op::FenceMbarrierInit => {
+                self.order.change(warp as u32, active, |views, _| views.times.initialised = time);
+            }
+            _ => {}
+        }
+    }
+
+    /// The objects that a proxy fence of a thread in this CTA is about.
+    fn covered_by(&self, cover: Cover, cta: u32) -> Vec<Domain> {
+        let per = self.launch.ctas_per_cluster().max(1);
+        let first = cta / per * per;
+        let shared = (first..first + per).map(Domain::Shared);
+        match cover {
+            Cover::Everything => shared.chain([Domain::Global]).collect(),
+            Cover::Global => vec![Domain::Global],
+            Cover::SharedCta if !self.options.policy.remote_covered => vec![Domain::Shared(cta)],
+            Cover::SharedCta | Cover::SharedCluster => shared.collect(),
+        }
+    }
+
+    /// What release fences before have made ready for a strong write of these lanes.
+    pub(super) fn released_known(&self, warp: usize, active: u32, least: Scope) -> Option<Known> {
+        let cta = self.warps[warp].cta;
+        let mut known: Option<Known> = None;
+        for (mask, views) in self.order.groups(warp as u32, active) {
+            for (scope, snapshot) in SCOPES.iter().zip(&views.released) {
+                if let (true, Some(snapshot)) = (*scope >= least, snapshot) {
+                    let part = sent(&snapshot.known, &snapshot.times, cta, warp as u32, mask, snapshot.time);
+                    known.get_or_insert_default().receive(&part);
+                }
+            }
+        }
+        known
+    }
+
+    /// The messages of a strong write by one lane.
+    pub(super) fn messages_of(&self, warp: usize, lane: u32, releases: bool, scope: Scope) -> Vec<Rc<Message>> {
+        let cta = self.warps[warp].cta;
+        let views = self.order.views(warp as u32, lane);
+        let time = self.order.time(warp as u32);
+        let mut messages = Vec::new();
+        if releases {
+            let known = views.sent(cta, warp as u32, 1 << lane, time);
+            messages.push(Rc::new(Message { known, scope, cta }));
+        }
+        for (scope, snapshot) in SCOPES.iter().zip(&views.released) {
+            if let Some(snapshot) = snapshot {
+                let known = sent(&snapshot.known, &snapshot.times, cta, warp as u32, 1 << lane, snapshot.time);
+                messages.push(Rc::new(Message { known, scope: *scope, cta }));
+            }
+        }
+        messages
+    }
+
+    /// A strong read of one lane sees what was published there.
+    pub(super) fn hear(&mut self, warp: usize, pc: Pc, lane: u32, at: (Region, u64), acquires: bool, scope: Scope) {
+        let Some(messages) = self.messages.get(&at).cloned() else { return };
+        let cta = self.warps[warp].cta;
+        let per = self.launch.ctas_per_cluster();
+        let heard: Vec<Rc<Message>> =
+            messages.into_iter().filter(|message| in_scope(message.scope, message.cta, cta, per)).collect();
+        if heard.is_empty() {
+            return;
+        }
+        self.flags.insert(pc);
+        if self.options.credit == Credit::Determined {
+            return;
+        }
+        self.order.change(warp as u32, 1 << lane, |views, _| {
+            for message in &heard {
+                if acquires && in_scope(scope, message.cta, cta, per) {
+                    Rc::make_mut(&mut views.known).receive(&message.known);
+                }
+                if views.heard.len() < 64 {
+                    views.heard.push(Rc::clone(message));
+                }
+            }
+        });
+    }
+
+    /// An acquire fence takes what relaxed reads before it have seen.
+    fn acquire_heard(&mut self, warp: usize, active: u32, scope: Scope) {
+        let cta = self.warps[warp].cta;
+        let per = self.launch.ctas_per_cluster();
+        self.order.change(warp as u32, active, |views, _| {
+            let heard = std::mem::take(&mut views.heard);
+            for message in heard {
+                if in_scope(scope, message.cta, cta, per) {
+                    Rc::make_mut(&mut views.known).receive(&message.known);
+                } else {
+                    views.heard.push(message);
+                }
+            }
+        });
+    }
+}
