@@ -50,6 +50,8 @@ pub struct Entry {
     pub code: Rc<[Instruction]>,
     /// Places in `code` where two ways meet: targets of branches.
     pub targets: Rc<[bool]>,
+    /// For a branch forwards over nothing but computation: the registers that are written there.
+    pub skips: Rc<[Option<Vec<Register>>]>,
     /// Names of registers, for messages.
     pub register_names: Vec<(String, Ty)>,
 }

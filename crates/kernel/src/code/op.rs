@@ -228,7 +228,8 @@ pub enum TensorMode {
 pub enum Op {
     Compute { function: Function, ty: Ty, to: Register, from: [Source; 3] },
     /// A value of which only the place matters, or that cannot be known: what it depends on is kept.
-    Opaque { to: Vec<Register>, from: Vec<Source>, why: Unknown },
+    /// `commutes`: the first two may change places.
+    Opaque { to: Vec<Register>, from: Vec<Source>, why: Unknown, commutes: bool },
     Convert { to: Register, from: Source, to_ty: Ty, from_ty: Ty, saturate: bool, round: Round },
     SetPredicate {
         compare: Compare,
@@ -379,4 +380,25 @@ pub struct Access {
     pub scope: Scope,
     /// `ld.global.nc`, `ld.const`: through a path on which the kernel's own writes are not seen.
     pub read_only: bool,
+}
+
+impl Op {
+    /// The registers that a computation writes; None if the instruction does anything else.
+    pub fn computed(&self) -> Option<Vec<Register>> {
+        Some(match self {
+            Op::Compute { to, .. }
+            | Op::Convert { to, .. }
+            | Op::Set { to, .. }
+            | Op::InsertField { to, .. }
+            | Op::AddCarry { to, .. }
+            | Op::Pack { to, .. }
+            | Op::ToGeneric { to, .. }
+            | Op::FromGeneric { to, .. } => vec![*to],
+            Op::Opaque { to, .. } => to.clone(),
+            Op::SetPredicate { to, complement, .. } => [*to, *complement].into_iter().flatten().collect(),
+            Op::Unpack { to, .. } => to.iter().flatten().copied().collect(),
+            Op::Nothing => Vec::new(),
+            _ => return None,
+        })
+    }
 }

@@ -71,6 +71,8 @@ pub struct Touch<'a> {
     pub start: u64,
     pub len: u64,
     pub map: u64,
+    /// The write leaves memory as it is: it does not race with another write of the same.
+    pub same_value: bool,
 }
 
 const CROWD: usize = 512;
@@ -237,6 +239,7 @@ impl Order {
             lane: touch.lane,
             mixed,
             memo: None,
+            same_value: touch.same_value,
             races: Vec::new(),
             unordered_writer: false,
             disturbed: Vec::new(),
@@ -315,6 +318,7 @@ struct Check<'a> {
     id: RecordId,
     lane: Lane,
     mixed: bool,
+    same_value: bool,
     /// The last pair that was asked for: neighbouring cells have the same history.
     memo: Option<(RecordId, Lane, bool)>,
     races: Vec<(RecordId, Lane, u64)>,
@@ -377,6 +381,10 @@ impl Check<'_> {
                 if self.later.record.kind.writes() && record.kind != Kind::Write && self.disturbed.last() != Some(&earlier.record) {
                     self.disturbed.push(earlier.record);
                 }
+                continue;
+            }
+            let repeats = self.same_value && record.kind == Kind::Write && record.path == Path::Generic;
+            if repeats && self.later.record.path == Path::Generic && earlier.bytes == bytes {
                 continue;
             }
             if self.races.len() < 64 {

@@ -67,7 +67,22 @@ impl Run<'_> {
         if len == 0 {
             return Touched::default();
         }
-        let touched = self.order.touch(&Touch { record, views, region, lane, start, len, map });
+        self.touch_with(record, views, lane, region, start, len, map, false)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn touch_with(
+        &mut self,
+        record: RecordId,
+        views: &Rc<Views>,
+        lane: u32,
+        region: Region,
+        start: u64,
+        len: u64,
+        map: u64,
+        same_value: bool,
+    ) -> Touched {
+        let touched = self.order.touch(&Touch { record, views, region, lane, start, len, map, same_value });
         for disturbed in &touched.disturbed {
             if let Some(read) = self.reads.get(disturbed) {
                 self.taints.reads[*read as usize].racy = true;
@@ -176,7 +191,9 @@ impl Run<'_> {
         for lane in lanes(active) {
             let Some(at) = self.at(warp, pc, lane, access.place, bytes, bytes as u32) else { continue };
             if let (At::Memory(region, offset), Some(record)) = (at, record) {
-                self.touch_lane(warp, record, lane, region, offset, bytes);
+                let same = self.leaves_as_is(warp, lane, at, size, from);
+                let views = Rc::clone(self.order.views(warp as u32, lane));
+                self.touch_with(record, &views, lane, region, offset, bytes, 0, same);
                 let messages =
                     if strong { self.messages_of(warp, lane, access.order.releases(), access.scope) } else { Vec::new() };
                 if !messages.is_empty() {
@@ -192,6 +209,18 @@ impl Run<'_> {
                 self.memory.write(part, size, value, taint, thread);
             }
         }
+    }
+
+    /// Whether memory already holds what is stored, and the value is the same in every run: computed, or a token.
+    fn leaves_as_is(&mut self, warp: usize, lane: u32, at: At, size: u32, from: &[Source]) -> bool {
+        let thread = self.thread(warp, lane);
+        from.iter().enumerate().all(|(index, source)| {
+            let (old, of_memory) = self.memory.read(shifted(at, index as u64 * u64::from(size)), size, thread);
+            let taint = self.warps[warp].taint_of(*source, 1 << lane);
+            let taint = self.union(taint, of_memory);
+            let bits = if size >= 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
+            self.taints.is_token(taint) && old == self.warps[warp].get(*source, lane) & bits
+        })
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -303,9 +332,13 @@ impl Run<'_> {
     fn tokens(&mut self, warp: usize, active: u32, to: &[Register], taint: Taint) {
         let class = self.taints.class(taint::FLOAT);
         let taint = self.union(taint, class);
+        let time = u64::from(self.order.time(warp as u32));
         for to in to {
             for lane in lanes(active) {
-                self.warps[warp].set(*to, lane, 0);
+                // Nobody else has this one.
+                let thread = u64::from(self.thread(warp, lane));
+                let token = thread.wrapping_mul(0x9e37_79b9).wrapping_add(time << 20).wrapping_add(u64::from(*to));
+                self.warps[warp].set(*to, lane, token & 0x3fff_ffff);
             }
             self.set_taint(warp, *to, active, taint);
         }

@@ -1,5 +1,7 @@
 //! Asynchronous copies: `cp.async`, bulk and tensor copies, `st.async`, `wgmma` (9.7.10.26 to 9.7.10.28, 9.7.17).
 
+use std::rc::Rc;
+
 use super::Run;
 use super::taint;
 use super::warp::lanes;
@@ -549,11 +551,12 @@ impl Run<'_> {
         };
         let read = self.record(warp, pc, Kind::Read, Path::Generic);
         let write = self.record(warp, pc, Kind::Write, Path::Generic);
-        // Four bytes by each lane.
-        for (index, lane) in lanes(active).enumerate().take(32) {
-            self.touch_lane(warp, read, lane, source, at + 4 * index as u64, 4);
-            self.touch_lane(warp, write, lane, target, offset + 4 * index as u64, 4);
-        }
+        // The copy is one of the whole warp: it comes after what each lane did before (reading, as for `wgmma`).
+        let mut views = (**self.order.views(warp as u32, lane)).clone();
+        views.known = Rc::new(self.order.sent(warp as u32, active));
+        let views = Rc::new(views);
+        self.touch_views(read, &views, lane, source, at, 128, 0);
+        self.touch_views(write, &views, lane, target, offset, 128, 0);
         let data = self.memory.bytes(source, at, 128);
         let taint = self.memory.taint_of(source, at);
         self.memory.put(target, offset, &data, taint);

@@ -148,7 +148,7 @@ impl Run<'_> {
             return;
         }
         for (group, views) in self.order.groups(warp as u32, active) {
-            let base = &views.known.base.threads;
+            let base = &views.known.execution;
             let knows_step = base.steps(named.object) >= named.generation;
             let knows_all = || {
                 named.last.iter().all(|(other, mask, time)| {

@@ -35,10 +35,9 @@ impl Run<'_> {
                     on |= u32::from((values[lane as usize] & 1 != 0) != guard.negated) << lane;
                 }
                 active = on;
-                if !matches!(instruction.op, Op::Compute { .. } | Op::SetPredicate { .. }) {
-                    self.decide(warp, fragment.pc, fragment.mask, Source::Register(guard.register));
-                } else {
-                    self.guard_taint(warp, guard.register, &instruction.op, fragment.mask);
+                let taint = self.warps[warp].taint_of(Source::Register(guard.register), fragment.mask);
+                if taint != 0 {
+                    self.guarded(warp, &fragment, &instruction.op, taint);
                 }
             }
             match &instruction.op {
@@ -193,19 +192,13 @@ impl Run<'_> {
         }
     }
 
-    /// The result of a computation under a guard depends on the guard too.
-    fn guard_taint(&mut self, warp: usize, guard: Register, op: &Op, mask: u32) {
-        let taint = self.warps[warp].taint_of(Source::Register(guard), mask);
-        if taint == 0 {
-            return;
-        }
-        let to = match op {
-            Op::Compute { to, .. } => Some(*to),
-            Op::SetPredicate { to, .. } => *to,
-            _ => None,
-        };
-        if let Some(to) = to {
-            self.add_taint(warp, to, mask, taint);
+    /// A guard that is not determined: the results of computations depend on it; anything else is decided by it.
+    fn guarded(&mut self, warp: usize, fragment: &Fragment, op: &Op, taint: Taint) {
+        let skips = Rc::clone(&self.skips);
+        let written = skips[fragment.pc as usize].clone().or_else(|| op.computed());
+        match written {
+            Some(written) => written.into_iter().for_each(|to| self.add_taint(warp, to, fragment.mask, taint)),
+            None => self.decided(warp, fragment.pc, fragment.mask, taint),
         }
     }
 
@@ -250,9 +243,10 @@ impl Run<'_> {
                 self.compute_other(warp, active, op);
             }
             Op::AddCarry { .. } | Op::Pack { .. } | Op::Unpack { .. } => self.compute_other(warp, active, op),
-            Op::Opaque { to, from, why } => {
+            Op::Opaque { to, from, why, commutes } => {
                 let class = if *why == Unknown::Float { taint::FLOAT } else { taint::ENVIRONMENT };
                 self.opaque(warp, active, to, from, class);
+                self.tokens_of(warp, pc, active, to, from, *commutes);
             }
             Op::Clock { to } => {
                 let class = taint::CLOCK;
@@ -458,6 +452,24 @@ impl Run<'_> {
         }
     }
 
+    /// A result that is not computed stands for itself: equal operands of one instruction give equal tokens.
+    fn tokens_of(&mut self, warp: usize, pc: Pc, active: u32, to: &[Register], from: &[Source], commutes: bool) {
+        for lane in lanes(active) {
+            let mut values: Vec<u64> = from.iter().map(|source| self.warps[warp].get(*source, lane)).collect();
+            if commutes && values.len() >= 2 {
+                values[..2].sort_unstable();
+            }
+            // What several registers at once stand for depends on the lane.
+            let place = if to.len() > 1 { u64::from(self.thread(warp, lane)) + 1 } else { 0 };
+            let mut token = values.iter().fold(mix(u64::from(pc) + 1, place), |token, value| mix(token, *value));
+            for to in to {
+                token = mix(token, u64::from(*to));
+                // A finite float: sums of tokens commute.
+                self.warps[warp].set(*to, lane, 0x3f80_0000 | (token & 0x007f_ffff));
+            }
+        }
+    }
+
     /// Results that are not computed: zero, and marked.
     pub(super) fn opaque(&mut self, warp: usize, active: u32, to: &[Register], from: &[Source], class: u8) {
         let own = self.taints.class(class);
@@ -507,4 +519,11 @@ impl Run<'_> {
         }
         self.set_taint(warp, to, active, taint);
     }
+}
+
+fn mix(a: u64, b: u64) -> u64 {
+    let mut value = (a ^ b.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    value ^= value >> 29;
+    value = value.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value ^ (value >> 32)
 }

@@ -245,7 +245,7 @@ impl Run<'_> {
         let mut doubts = Vec::new();
         // D1: whoever operates on a phase knows that the one before is over.
         if mbarrier.phase > 0 {
-            let base = &sent.base.threads;
+            let base = &sent.execution;
             let knows_all = || {
                 !mbarrier.last.by_strands
                     && mbarrier.last.operations.iter().all(|(warp, lanes, time)| base.knows_all(*warp, *lanes, *time))
@@ -372,7 +372,7 @@ impl Run<'_> {
         let views = Rc::clone(self.order.views(warp as u32, lane));
         let Some(mbarrier) = self.mbarriers.get_mut(&at) else { return };
         let object = mbarrier.object;
-        let base = &views.known.base.threads;
+        let base = &views.known.execution;
         // D2, early: the phase before is known to be over.
         let early = phase <= 0 || i64::from(base.steps(object)) >= phase;
         mbarrier.this.waits.push((warp as u32, lane, time, pc));
@@ -406,7 +406,7 @@ impl Mbarrier {
     fn complete(&mut self, doubts: &mut Vec<Doubt>, pc: Pc) {
         let facts = std::mem::take(&mut self.this);
         let known = facts.known.clone().unwrap_or_default();
-        let base = &known.base.threads;
+        let base = &known.execution;
         // D2, late: waits for the phase before come before somebody's operation on this one.
         for (warp, lane, time, at) in &facts.waits {
             if !base.knows(*warp, *lane, *time) {

@@ -102,6 +102,12 @@ impl Taints {
         self.sets[taint as usize].classes
     }
 
+    /// Whether the value depends on nothing but the launch, though it may not be computed.
+    pub fn is_token(&self, taint: Taint) -> bool {
+        let set = &self.sets[taint as usize];
+        set.classes & !FLOAT == 0 && set.reads.is_empty()
+    }
+
     /// Strong reads whose values decide what happens at this instruction.
     pub fn decide(&mut self, taint: Taint, at: Pc) {
         for index in 0..self.sets[taint as usize].reads.len() {

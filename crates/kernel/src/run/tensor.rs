@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Run;
 use super::taint;
 use super::warp::lanes;
-use crate::code::op::{Op, Pc, Place, Source, TensorOperand};
+use crate::code::op::{Op, Pc, Place, Source, Space, TensorOperand};
 use crate::footprint::Bytes;
 use crate::footprint::tcgen05::{CtaGroup, Kind as MmaKind, Mma, Stationary, shared_descriptor};
 use crate::footprint::tensor_memory::{Cells, CopyShape, MoveShape, Packing, TensorAddress, moved, shifted};
@@ -334,6 +334,7 @@ impl Run<'_> {
         self.effect(warp, pc, active);
         let _ = group;
         for lane in lanes(active) {
+            let at = self.commit_place(warp, lane, at);
             let Some((own, offset)) = self.mbarrier_at(warp, pc, lane, at) else { continue };
             let time = self.order.time(warp as u32);
             self.order.change(warp as u32, 1 << lane, |views, _| views.times.tensor_out = time);
@@ -365,6 +366,13 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    /// Compilers give `tcgen05.commit` without a state space an address of the shared window, which no generic address is.
+    fn commit_place(&self, warp: usize, lane: u32, at: Place) -> Place {
+        let address = self.warps[warp].get(at.base, lane).wrapping_add(at.offset as u64);
+        let shared = at.space == Space::Generic && address < 1 << 32;
+        Place { space: if shared { Space::SharedCluster } else { at.space }, ..at }
     }
 
     /// A commit is a fence before the synchronisation, and its arrival hands over what is complete.

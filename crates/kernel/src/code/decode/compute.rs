@@ -52,7 +52,8 @@ fn opaque(context: &Context, ty: Ty, why: Unknown) -> Decoded<Op> {
     for index in 1..context.count() {
         from.extend(context.sources(context.operand(index)?, ty)?);
     }
-    Ok(Op::Opaque { to, from, why })
+    let commutes = matches!(context.tree().opcode.node.as_str(), "add" | "mul" | "min" | "max" | "fma");
+    Ok(Op::Opaque { to, from, why, commutes })
 }
 
 fn arithmetic(context: &Context, opcode: &str) -> Decoded<Op> {

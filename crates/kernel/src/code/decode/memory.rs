@@ -15,7 +15,7 @@ pub(super) fn op(context: &Context, opcode: &str) -> Decoded<Op> {
         "red" if context.has("async") => store_async(context, true),
         "atom" | "red" => atomic(context, opcode),
         "prefetch" | "prefetchu" | "applypriority" => Ok(Op::Nothing),
-        "createpolicy" => Ok(Op::Opaque { to: vec![context.to(0)?], from: Vec::new(), why: Unknown::Environment }),
+        "createpolicy" => Ok(Op::Opaque { to: vec![context.to(0)?], from: Vec::new(), why: Unknown::Environment, commutes: false }),
         "cvta" => convert_address(context),
         "isspacep" => Ok(Op::IsSpace { to: context.to(0)?, from: context.from(1, Ty::U64)?, space: context.space() }),
         "mapa" => Ok(Op::MapAddress {
@@ -30,7 +30,7 @@ pub(super) fn op(context: &Context, opcode: &str) -> Decoded<Op> {
         "ldmatrix" | "stmatrix" => matrix(context, opcode),
         "movmatrix" => {
             let from = vec![context.from(1, Ty::U32)?];
-            Ok(Op::Opaque { to: vec![context.to(0)?], from, why: Unknown::Float })
+            Ok(Op::Opaque { to: vec![context.to(0)?], from, why: Unknown::Float, commutes: false })
         }
         "wmma" => wmma(context),
         "tensormap" => tensormap(context),
@@ -142,7 +142,7 @@ fn wmma(context: &Context) -> Decoded<Op> {
         for index in 1..context.count() {
             from.extend(context.sources(context.operand(index)?, Ty::U32)?);
         }
-        return Ok(Op::Opaque { to, from, why: Unknown::Float });
+        return Ok(Op::Opaque { to, from, why: Unknown::Float, commutes: false });
     }
     if context.has("load") {
         let to = context.registers(context.operand(0)?)?;

@@ -15,7 +15,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use super::directives;
 use super::flatten::{Flat, Line};
-use super::op::{Op, Space};
+use super::op::{Op, Register, Space};
 use super::operands::{Context, Decoded};
 use super::{Entry, Guard, Instruction, Module, SHARED_START, SPECIALS};
 
@@ -34,6 +34,7 @@ pub(super) fn entry(
     for line in &flat.lines {
         code.push(instruction(&Context { module, flat: &flat, parameters: &parameters, shared: &layout.places, line }));
     }
+    let skips = skips(&code);
     let mut targets = vec![false; code.len() + 1];
     for instruction in &code {
         match &instruction.op {
@@ -58,8 +59,54 @@ pub(super) fn entry(
         registers: flat.names.len() as u32,
         code: code.into(),
         targets: targets.into(),
+        skips: skips.into(),
         register_names: flat.names,
     })
+}
+
+/// Branches whose two ways meet again after computation only: what they decide is values, not what happens.
+fn skips(code: &[Instruction]) -> Vec<Option<Vec<Register>>> {
+    let mut found = Vec::with_capacity(code.len() + 1);
+    for (at, instruction) in code.iter().enumerate() {
+        found.push(match instruction.op {
+            Op::Branch { to } if instruction.guard.is_some() => meet(code, at + 1, to as usize),
+            _ => None,
+        });
+    }
+    found.push(None);
+    found
+}
+
+/// The registers that two ways write before they meet.
+fn meet(code: &[Instruction], first: usize, second: usize) -> Option<Vec<Register>> {
+    let (first, second) = (computation(code, first), computation(code, second));
+    for (pc, count) in &first.0 {
+        if let Some((_, other)) = second.0.iter().find(|(at, _)| at == pc) {
+            let mut written = first.1[..*count].to_vec();
+            written.extend(&second.1[..*other]);
+            return Some(written);
+        }
+    }
+    None
+}
+
+/// The instructions from here on, while they only compute: each with how many registers were written before it.
+fn computation(code: &[Instruction], start: usize) -> (Vec<(usize, usize)>, Vec<Register>) {
+    const LONGEST: usize = 64;
+    let (mut places, mut written, mut at) = (Vec::new(), Vec::new(), start);
+    while places.len() < LONGEST {
+        places.push((at, written.len()));
+        let Some(instruction) = code.get(at) else { break };
+        match (&instruction.op, instruction.op.computed()) {
+            (Op::Branch { to }, _) if instruction.guard.is_none() => at = *to as usize,
+            (_, Some(registers)) => {
+                written.extend(registers);
+                at += 1;
+            }
+            _ => break,
+        }
+    }
+    (places, written)
 }
 
 struct Layout {

@@ -14,7 +14,7 @@ pub(super) fn op(context: &Context, opcode: &str) -> Decoded<Op> {
             for index in 1..context.count() {
                 from.extend(context.sources(context.operand(index)?, Ty::U32)?);
             }
-            Ok(Op::Opaque { to, from, why: Unknown::Float })
+            Ok(Op::Opaque { to, from, why: Unknown::Float, commutes: false })
         }
         "wgmma" => wgmma(context),
         _ => tcgen05(context),

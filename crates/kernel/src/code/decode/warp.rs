@@ -114,7 +114,7 @@ fn reduce(context: &Context) -> Decoded<Op> {
     let ty = context.ty()?;
     if ty.kind == Kind::Float {
         let from = vec![context.from(1, ty)?];
-        return Ok(Op::Opaque { to: vec![context.to(0)?], from, why: crate::code::op::Unknown::Float });
+        return Ok(Op::Opaque { to: vec![context.to(0)?], from, why: crate::code::op::Unknown::Float, commutes: true });
     }
     let operation = if operation == Atomic::Exchange { return Err("no operation".into()) } else { operation };
     Ok(Op::ReduceWarp { operation, ty, to: context.to(0)?, from: context.from(1, ty)?, mask: context.from(2, Ty::U32)? })
