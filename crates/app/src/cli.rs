@@ -1,6 +1,7 @@
 //! The command line's grammar and its help, which teaches by example.
 
 mod deferred;
+pub(crate) mod kernel;
 pub(crate) mod map;
 pub(crate) mod plain;
 
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Expect(Deferred<Expect>),
     /// Repair tests: the cheapest change with which nothing is wrong, and a proof that nothing cheaper is one
     Fix(Deferred<Fix>),
+    /// Check a whole PTX kernel under a launch: races across proxies, hangs, protocol errors, or a proof
+    Kernel(Deferred<kernel::Kernel>),
     /// Run tests on an operational model: every reachable state, or step by step
     Machine(Deferred<Machine>),
     /// Check a compiler mapping from scoped C/C++, for given tests or for all race-free programs up to a bound

@@ -1,4 +1,4 @@
-//! The command line: `fencepost check`, `compare`, `conform`, `expect`, `fix`, `machine`, `models`, `print`, `readings`,
+//! The command line: `fencepost check`, `compare`, `conform`, `expect`, `fix`, `kernel`, `machine`, `models`, `print`, `readings`,
 //! `slim`. Files, signals and the terminal live here and nowhere else; what the answers mean is `fencepost_check`'s.
 
 mod cli;
@@ -55,6 +55,7 @@ fn run() -> u8 {
         cli::Command::Conform(options) => command::conform::run(&options),
         cli::Command::Expect(options) => command::expect::run(&options),
         cli::Command::Fix(options) => command::fix::run(&options),
+        cli::Command::Kernel(options) => command::kernel::run(&options),
         cli::Command::Machine(options) => command::machine::run(&options),
         cli::Command::Map(options) => command::map::run(&options),
         cli::Command::Models(options) => command::models::run(&options),

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod code;
 pub mod footprint;
+pub mod inventory;
 pub mod launch;
 pub mod memory;
 pub mod order;

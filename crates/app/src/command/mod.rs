@@ -6,6 +6,7 @@ pub(crate) mod conform;
 pub(crate) mod expect;
 mod file;
 pub(crate) mod fix;
+pub(crate) mod kernel;
 mod library;
 pub(crate) mod machine;
 pub(crate) mod map;

@@ -41,6 +41,28 @@ pub struct Race {
     pub at: u64,
     /// How many cells and lanes raced in the same way.
     pub times: u64,
+    pub why: Why,
+}
+
+/// What is missing between two accesses.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Why {
+    /// No synchronisation leads from the first to the second.
+    NotOrdered,
+    /// Both are strong, and their scopes do not include each other.
+    Scope,
+    /// They are strong and of different sizes, or overlap in part.
+    Sizes,
+    /// Nobody between them knows that the asynchronous operation is complete.
+    NotComplete,
+    /// They are ordered, and no proxy fence stands between.
+    ProxyFence,
+    /// They are ordered, and no `tcgen05.fence` stands between.
+    TensorFence,
+    /// The tensor map was written, and not released or not acquired.
+    Map,
+    /// What the read-only path reads must not be written by the kernel.
+    ReadOnly,
 }
 
 /// The instructions and ways of two racing accesses.
@@ -268,6 +290,7 @@ impl Order {
             Region::Tensor(_) => number,
             _ => (number * 4).max(touch.start),
         };
+        let why = self.why(&earlier, lane, touch, record);
         let race = self.races.entry(key).or_insert_with(|| Race {
             first: earlier,
             first_lane: lane,
@@ -276,8 +299,37 @@ impl Order {
             region: touch.region,
             at,
             times: 0,
+            why,
         });
         race.times += 1;
+    }
+}
+
+impl Order {
+    /// What a race lacks, for the message.
+    fn why(&self, earlier: &Record, lane: Lane, touch: &Touch, later: &Record) -> Why {
+        let base = if later.path.strand().is_some() { &touch.views.known.base.issue } else { &touch.views.known.base.threads };
+        let known = match earlier.path.strand() {
+            None => base.knows(earlier.warp, lane, earlier.time) || (earlier.warp == later.warp && lane == touch.lane),
+            Some(strand) => self.strands[strand as usize].done.iter().any(|handle| match *handle {
+                Handle::Phase { object, phase } => base.steps(object) > phase,
+                Handle::Lanes { warp, lanes, time, each } => {
+                    let waiters = if each { lanes & (1 << lane) } else { lanes };
+                    (warp == later.warp && waiters & (1 << touch.lane) != 0)
+                        || (0..32).any(|lane| waiters & (1 << lane) != 0 && base.knows(warp, lane, time))
+                }
+            }),
+        };
+        match (earlier.path, later.path) {
+            (Path::ReadOnly, _) | (_, Path::ReadOnly) => Why::ReadOnly,
+            (_, Path::Tensormap(_)) if known => Why::Map,
+            (Path::TensorMemory(_) | Path::TensorThread, _) if known => Why::TensorFence,
+            _ if known => Why::ProxyFence,
+            _ if earlier.path.strand().is_some() => Why::NotComplete,
+            _ if earlier.strong.is_some() && later.strong.is_some() && earlier.size == later.size => Why::Scope,
+            _ if earlier.strong.is_some() && later.strong.is_some() => Why::Sizes,
+            _ => Why::NotOrdered,
+        }
     }
 }
 

@@ -57,7 +57,7 @@ impl Run<'_> {
             let Some(index) = self.choose(warp) else { break };
             left = left.saturating_sub(self.advance(warp, index).max(1));
         }
-        if self.warps.len() > 1 && self.covered.warp_instructions == 0 && fencepost_syntax::limits::is_over() {
+        if fencepost_syntax::limits::is_over() {
             self.stopped = true;
             self.doubt(Doubt::Time);
         }

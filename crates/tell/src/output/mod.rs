@@ -10,6 +10,7 @@ pub mod fix;
 pub mod herd;
 pub mod json;
 pub mod junit;
+pub mod kernel;
 pub mod machine;
 mod races;
 pub mod readings;

@@ -1,0 +1,359 @@
+//! What `fencepost kernel` says: findings with their lines, doubts, what was covered; as text, JSON and SARIF.
+
+mod sarif;
+mod words;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use fencepost_check::phrase;
+use fencepost_kernel::code::op::Pc;
+use fencepost_kernel::code::{Entry, Module};
+use fencepost_kernel::inventory::Inventory;
+use fencepost_kernel::launch::Launch;
+use fencepost_kernel::order::record::Record;
+use fencepost_kernel::order::{Race, Region};
+use fencepost_kernel::report::{Doubt, Finding, Report};
+use fencepost_syntax::Source;
+use serde::Serialize;
+
+pub use sarif::sarif;
+
+/// The answer for one launch, in words and places.
+#[derive(Serialize, Clone, Debug)]
+pub struct Told {
+    pub version: u32,
+    pub file: String,
+    pub entry: String,
+    pub answer: Answer,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub cluster: [u32; 3],
+    pub shared: u32,
+    pub schedules: u32,
+    pub findings: Vec<ToldFinding>,
+    pub doubts: Vec<ToldDoubt>,
+    pub assumptions: Vec<String>,
+    pub covered: Covered,
+}
+
+#[derive(Serialize, Copy, Clone, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// No execution of this launch has a race, hangs or breaks a protocol.
+    Proved,
+    Found,
+    /// Races under some readings of the ISA only.
+    Depends,
+    /// Nothing was found, and nothing is proved.
+    Unproved,
+}
+
+#[derive(Serialize, Clone, Debug)]
+pub struct Covered {
+    pub ctas: u32,
+    pub warps: u32,
+    pub lanes: u32,
+    pub lane_instructions: u64,
+    pub asynchronous_accesses: u64,
+    pub phases: u64,
+    pub barriers: u64,
+    pub cells: u64,
+}
+
+#[derive(Serialize, Clone, Debug)]
+pub struct ToldFinding {
+    pub kind: &'static str,
+    pub message: String,
+    pub section: &'static str,
+    pub places: Vec<Place>,
+    /// The readings under which it is none; empty: it is one under all.
+    pub not_under: Vec<String>,
+    /// Pairs of instructions with the same lines of the source and the same reason.
+    pub pairs: u64,
+}
+
+#[derive(Serialize, Clone, Debug)]
+pub struct Place {
+    pub line: u32,
+    pub column: u32,
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceLine>,
+    pub note: String,
+}
+
+#[derive(Serialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct SourceLine {
+    pub file: String,
+    pub line: u32,
+}
+
+#[derive(Serialize, Clone, Debug)]
+pub struct ToldDoubt {
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// The module, the entry and the launch that a report is about.
+pub struct About<'a> {
+    pub source: &'a Source,
+    pub module: &'a Module,
+    pub entry: &'a Entry,
+    pub launch: &'a Launch,
+}
+
+impl About<'_> {
+    fn place(&self, pc: Pc, note: String) -> Place {
+        let instruction = &self.entry.code[pc as usize];
+        let position = self.source.position(instruction.span.start);
+        let text = self.source.slice(instruction.span).split_whitespace().collect::<Vec<_>>().join(" ");
+        Place { line: position.line, column: position.column, text, source: self.source_line(pc), note }
+    }
+
+    fn source_line(&self, pc: Pc) -> Option<SourceLine> {
+        let location = self.entry.code[pc as usize].location?;
+        let file = self.module.files.get(&location.file)?.clone();
+        (location.line > 0).then_some(SourceLine { file, line: location.line })
+    }
+
+    /// `CTA 0, warp 1, lane 4`.
+    fn who(&self, record: &Record, lane: u32) -> String {
+        let warps = self.launch.warps().max(1);
+        format!("CTA {}, warp {}, lane {lane}", record.cta, record.warp % warps)
+    }
+
+    fn thread(&self, thread: u32) -> String {
+        let threads = self.launch.threads().max(1);
+        format!("CTA {}, thread {}", thread / threads, thread % threads)
+    }
+
+    fn memory(&self, region: Region, at: u64) -> String {
+        match region {
+            Region::Global(index) => {
+                let name = self.launch.buffers.get(index as usize).map(|buffer| buffer.name.clone());
+                let variables = || self.module.variables.iter().filter(|variable| variable.address != 0);
+                let variable = || variables().nth(index as usize - self.launch.buffers.len()).map(|own| own.name.clone());
+                format!("`{}` + {at}", name.or_else(variable).unwrap_or_default())
+            }
+            Region::Shared(cta) => {
+                let named = self.entry.shared.iter().find(|(_, start, bytes)| (*start..start + bytes).contains(&(at as u32)));
+                let (name, start) = named.map_or(("dynamic shared memory", self.entry.dynamic_shared), |(name, start, _)| (name, *start));
+                format!("{name} + {} of CTA {cta}", at as i64 - i64::from(start))
+            }
+            Region::Tensor(cta) => format!("tensor memory of CTA {cta}, lane {}, column {}", at / 512, at % 512),
+        }
+    }
+}
+
+/// Puts a report into words.
+pub fn tell(report: &Report, about: &About) -> Told {
+    let findings = findings(report, about);
+    let certain = findings.iter().any(|finding| finding.not_under.is_empty());
+    let answer = match () {
+        () if certain => Answer::Found,
+        () if !findings.is_empty() => Answer::Depends,
+        () if !report.doubts.is_empty() => Answer::Unproved,
+        () => Answer::Proved,
+    };
+    let covered = &report.covered;
+    Told {
+        version: 1,
+        file: about.source.name.clone(),
+        entry: about.entry.name.clone(),
+        answer,
+        grid: about.launch.grid,
+        block: about.launch.block,
+        cluster: about.launch.cluster,
+        shared: about.launch.shared,
+        schedules: report.schedules,
+        findings,
+        doubts: report.doubts.iter().map(|doubt| told_doubt(doubt, about)).collect(),
+        assumptions: report.assumptions.iter().map(|text| (*text).to_owned()).collect(),
+        covered: Covered {
+            ctas: covered.ctas,
+            warps: covered.warps,
+            lanes: covered.lanes,
+            lane_instructions: covered.lane_instructions,
+            asynchronous_accesses: covered.strands,
+            phases: covered.phases,
+            barriers: covered.barriers,
+            cells: covered.cells,
+        },
+    }
+}
+
+/// Races with the same source lines, ways and reason are one finding.
+fn findings(report: &Report, about: &About) -> Vec<ToldFinding> {
+    let mut races: BTreeMap<_, (ToldFinding, u64)> = BTreeMap::new();
+    let mut told = Vec::new();
+    for finding in &report.findings {
+        let Finding::Race { race, only } = finding else {
+            told.push(words::finding(finding, about));
+            continue;
+        };
+        let line = |pc: Pc| about.source_line(pc).map_or_else(|| (String::new(), pc), |line| (line.file, line.line));
+        let key = (
+            race.why,
+            line(race.first.pc),
+            line(race.second.pc),
+            (race.first.kind, race.second.kind, race.first.path.proxy(), race.second.path.proxy()),
+            only.clone(),
+        );
+        races.entry(key).or_insert_with(|| (told_race(race, only, about), 0)).1 += 1;
+    }
+    let races = races.into_values().map(|(finding, pairs)| ToldFinding { pairs, ..finding });
+    races.chain(told).collect()
+}
+
+fn told_race(race: &Race, only: &[&'static str], about: &About) -> ToldFinding {
+    let (message, section) = words::race(race, &about.memory(race.region, race.at));
+    let note = |record: &Record, lane: u32| format!("{}, {}", words::access(record), about.who(record, lane));
+    ToldFinding {
+        kind: "race",
+        message,
+        section,
+        places: vec![
+            about.place(race.first.pc, note(&race.first, race.first_lane)),
+            about.place(race.second.pc, note(&race.second, race.second_lane)),
+        ],
+        not_under: only.iter().map(|reading| (*reading).to_owned()).collect(),
+        pairs: 1,
+    }
+}
+
+fn told_doubt(doubt: &Doubt, about: &About) -> ToldDoubt {
+    let (message, pc) = words::doubt(doubt);
+    ToldDoubt { message, place: pc.map(|pc| about.place(pc, String::new())) }
+}
+
+/// One line of JSON (`docs/schema/kernel.schema.json`).
+pub fn json(told: &Told) -> String {
+    serde_json::to_string(told).map_or_else(|error| format!("{{\"error\":\"{error}\"}}\n"), |line| line + "\n")
+}
+
+pub fn text(told: &Told) -> String {
+    let mut text = format!("{} in {}: {}\n", told.entry, told.file, answer(told));
+    for finding in &told.findings {
+        finding_text(&mut text, finding);
+    }
+    if !told.doubts.is_empty() {
+        text.push_str("not proved:\n");
+        for doubt in &told.doubts {
+            doubt_text(&mut text, doubt);
+        }
+    }
+    let covered = &told.covered;
+    let _ = writeln!(
+        text,
+        "  covered: {} of {} in {}, {}; {} of mbarriers, {}, {}",
+        phrase::count(u64::from(covered.lanes), "lane"),
+        phrase::count(u64::from(covered.warps), "warp"),
+        phrase::count(u64::from(covered.ctas), "CTA"),
+        phrase::count(covered.lane_instructions, "lane instruction"),
+        phrase::count(covered.phases, "phase"),
+        phrase::count(covered.barriers, "barrier"),
+        phrase::count(covered.cells, "checked cell"),
+    );
+    for assumption in &told.assumptions {
+        let _ = writeln!(text, "  assumed: {assumption}");
+    }
+    text
+}
+
+fn answer(told: &Told) -> String {
+    match told.answer {
+        Answer::Proved => "proved for this launch: no race, no hang, no protocol error".to_owned(),
+        Answer::Found => phrase::count(told.findings.len() as u64, "finding"),
+        Answer::Depends => {
+            let mut readings: Vec<&str> =
+                told.findings.iter().flat_map(|finding| finding.not_under.iter().map(String::as_str)).collect();
+            readings.sort_unstable();
+            readings.dedup();
+            format!("depends on how the ISA is read ({})", readings.join(", "))
+        }
+        Answer::Unproved => format!("nothing found in {}; not proved", phrase::count(u64::from(told.schedules), "schedule")),
+    }
+}
+
+fn finding_text(text: &mut String, finding: &ToldFinding) {
+    let _ = write!(text, "{}: {}", finding.kind, finding.message);
+    if !finding.section.is_empty() {
+        let _ = write!(text, " (PTX ISA {})", finding.section);
+    }
+    text.push('\n');
+    for place in &finding.places {
+        place_text(text, place);
+    }
+    if finding.pairs > 1 {
+        let _ = writeln!(text, "  and {} more pairs of instructions from the same lines", finding.pairs - 1);
+    }
+    if !finding.not_under.is_empty() {
+        let _ = writeln!(text, "  none under the other reading of {}", finding.not_under.join(" or "));
+    }
+}
+
+fn place_text(text: &mut String, place: &Place) {
+    let source = place.source.as_ref().map_or_else(String::new, |line| format!(" ({}:{})", line.file, line.line));
+    let _ = writeln!(text, "  line {}{source}: {}", place.line, shortened(&place.text));
+    if !place.note.is_empty() {
+        let _ = writeln!(text, "    {}", place.note);
+    }
+}
+
+fn doubt_text(text: &mut String, doubt: &ToldDoubt) {
+    match &doubt.place {
+        None => {
+            let _ = writeln!(text, "  {}", doubt.message);
+        }
+        Some(place) => {
+            let source = place.source.as_ref().map_or_else(String::new, |line| format!(" ({}:{})", line.file, line.line));
+            let _ = writeln!(text, "  line {}{source}: {}\n    {}", place.line, shortened(&place.text), doubt.message);
+        }
+    }
+}
+
+/// Instructions with hundreds of registers end where reading them ends.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 110;
+    if text.chars().count() <= MOST {
+        return text.to_owned();
+    }
+    text.chars().take(MOST).chain(['…']).collect()
+}
+
+/// What a module has, for people.
+pub fn inventory_text(inventory: &Inventory, source: &Source) -> String {
+    let version = inventory.module.version;
+    let mut text = format!(
+        "{}: PTX {}.{}, {}, {}\n",
+        source.name,
+        version / 10,
+        version % 10,
+        inventory.module.target,
+        phrase::count(inventory.entries.len() as u64, "entry").replace("entrys", "entries"),
+    );
+    for own in &inventory.entries {
+        let entry = own.entry;
+        let _ = writeln!(text, "{} (line {})", entry.name, source.line(entry.span.start));
+        let parameters: Vec<String> = entry
+            .parameters
+            .iter()
+            .map(|parameter| match () {
+                () if parameter.is_array => format!("{} bytes", parameter.bytes),
+                () if parameter.is_pointer => "pointer".to_owned(),
+                () => format!("{} bits", parameter.bytes * 8),
+            })
+            .collect();
+        let _ = writeln!(text, "  parameters: {}", if parameters.is_empty() { "none".to_owned() } else { parameters.join(", ") });
+        let _ = writeln!(text, "  instructions: {}", entry.code.len() - 1);
+        let features: Vec<String> = own.features.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+        let _ = writeln!(text, "  uses: {}", if features.is_empty() { "no synchronisation".to_owned() } else { features.join(", ") });
+        for (name, (count, pc)) in &own.unmodelled {
+            let line = source.line(entry.code[*pc as usize].span.start);
+            let _ = writeln!(text, "  no model: {name}, {} (line {line})", phrase::count(u64::from(*count), "time"));
+        }
+    }
+    text
+}

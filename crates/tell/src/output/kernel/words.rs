@@ -1,0 +1,165 @@
+//! Sentences for findings and doubts of kernels.
+
+use fencepost_kernel::code::op::Pc;
+use fencepost_kernel::memory::Fault;
+use fencepost_kernel::order::record::{Kind, Path, Record};
+use fencepost_kernel::order::{Race, Why};
+use fencepost_kernel::report::{Cause, Doubt, Finding, Protocol, Rule, Stuck, Waiting};
+use fencepost_program::sections;
+
+use super::{About, ToldFinding};
+
+pub(super) fn access(record: &Record) -> String {
+    let what = match record.kind {
+        Kind::Read => "reads",
+        Kind::Write => "writes",
+        Kind::Atomic => "reads and writes",
+        Kind::Initialise => "initialises or invalidates an mbarrier",
+        Kind::Mbarrier => "operates on an mbarrier",
+        Kind::Allocate => "allocates",
+        Kind::Deallocate => "deallocates",
+    };
+    let how = match record.path {
+        Path::Generic => "through the generic proxy",
+        Path::GenericStrand(_) => "asynchronously, through the generic proxy",
+        Path::Async(_) => "through the async proxy",
+        Path::ReadOnly => "through the read-only path",
+        Path::Tensormap(_) => "through the tensormap proxy",
+        Path::TensorMemory(_) | Path::TensorThread => "tensor memory",
+    };
+    format!("{what} {how}")
+}
+
+pub(super) fn race(race: &Race, place: &str) -> (String, &'static str) {
+    let (why, section) = match race.why {
+        Why::NotOrdered => ("no synchronisation leads from the one to the other", sections::CAUSALITY_ORDER),
+        Why::Scope => ("both are strong, but the scope of one does not include the other", sections::MORALLY_STRONG),
+        Why::Sizes => ("they are strong operations on different numbers of bytes", sections::MORALLY_STRONG),
+        Why::NotComplete => {
+            ("nothing between them says that the asynchronous operation is complete", sections::CAUSALITY_ORDER)
+        }
+        Why::ProxyFence => ("they are ordered, but no proxy fence stands between them", sections::PROXIES),
+        Why::TensorFence => {
+            ("they are ordered, but no tcgen05.fence hands tensor memory over", sections::TCGEN05_SYNCHRONIZATION)
+        }
+        Why::Map => ("the tensor map is not released by its writer or not acquired by its user", sections::PROXIES),
+        Why::ReadOnly => ("what is read through the read-only path is written by the kernel", sections::LD_GLOBAL_NC),
+    };
+    (format!("{why}, at {place}"), section)
+}
+
+pub(super) fn finding(finding: &Finding, about: &About) -> ToldFinding {
+    let (kind, message, section, places) = match finding {
+        Finding::Race { race, .. } => ("race", String::new(), "", vec![about.place(race.first.pc, String::new())]),
+        Finding::OutOfBounds { pc, thread, fault } => {
+            ("out-of-bounds", out_of_bounds(fault), "", vec![about.place(*pc, about.thread(*thread))])
+        }
+        Finding::Misaligned { pc, thread, address, bytes } => {
+            let message = format!("the address {address:#x} is not a multiple of {bytes}");
+            ("misaligned", message, "", vec![about.place(*pc, about.thread(*thread))])
+        }
+        Finding::Hang { stuck } => {
+            let places = stuck.iter().take(16).map(|stuck| about.place(stuck.pc, waiting(stuck))).collect();
+            ("hang", "no thread can go on".to_owned(), "", places)
+        }
+        Finding::Protocol { pc, thread, what } => {
+            let (message, section) = protocol(what);
+            ("protocol", message, section, vec![about.place(*pc, about.thread(*thread))])
+        }
+        Finding::Trap { pc, thread } => {
+            ("trap", "a trap is executed".to_owned(), "", vec![about.place(*pc, about.thread(*thread))])
+        }
+        Finding::Assertion { pc, thread, .. } => {
+            ("assertion", "an assertion fails".to_owned(), "", vec![about.place(*pc, about.thread(*thread))])
+        }
+        Finding::BadOperand { pc, thread, why } => {
+            ("operand", why.clone(), "", vec![about.place(*pc, about.thread(*thread))])
+        }
+    };
+    ToldFinding { kind, message, section, places, not_under: Vec::new(), pairs: 1 }
+}
+
+fn out_of_bounds(fault: &Fault) -> String {
+    match &fault.near {
+        Some((name, offset, size)) => {
+            format!("{} bytes at {name} + {offset}, which has {size} bytes", fault.bytes)
+        }
+        None => format!("{} bytes at {:#x}, where nothing is", fault.bytes, fault.address),
+    }
+}
+
+fn waiting(stuck: &Stuck) -> String {
+    let who = format!("CTA {}, warp {}, {} of 32 lanes", stuck.cta, stuck.warp, stuck.lanes.count_ones());
+    let what = match &stuck.why {
+        Waiting::Barrier { id, arrived, expected } => format!("waits at barrier {id}: {arrived} of {expected} threads are there"),
+        Waiting::Cluster => "waits at the barrier of the cluster".to_owned(),
+        Waiting::Lanes { missing } => format!("waits for lanes {missing:#x} of its warp"),
+        Waiting::Mbarrier { at, phase, pending, bytes } => {
+            format!("waits for phase {phase} of the mbarrier at {at:#x}: {pending} arrivals and {bytes} bytes are pending")
+        }
+        Waiting::Memory => "waits for a value in memory".to_owned(),
+        Waiting::Steps => "runs on".to_owned(),
+    };
+    format!("{who} {what}")
+}
+
+fn protocol(what: &Protocol) -> (String, &'static str) {
+    match what {
+        Protocol::NotAnMbarrier => ("the address is not that of an initialised mbarrier".to_owned(), sections::MBARRIER),
+        Protocol::TooManyArrivals => ("more arrivals than the phase has pending".to_owned(), sections::MBARRIER),
+        Protocol::TooManyBytes => ("the tx-count leaves its range".to_owned(), sections::MBARRIER),
+        Protocol::CountOutOfRange(count) => {
+            (format!("the count is {count}; it must be 1 to {}", (1 << 20) - 1), sections::MBARRIER)
+        }
+        Protocol::Completed => ("an arrival with .noComplete completes the phase".to_owned(), sections::MBARRIER),
+        Protocol::BarrierCount { id, given, expected } => {
+            (format!("barrier {id} is used for {given} threads while {expected} are awaited"), sections::BAR)
+        }
+        Protocol::BarrierNumber(number) => (format!("there is no barrier {number}; there are 16"), sections::BAR),
+        Protocol::ClusterTwice => ("a thread arrives twice at the barrier of the cluster".to_owned(), sections::BARRIER_CLUSTER),
+        Protocol::ClusterAlone => ("a thread waits at the barrier of the cluster without having arrived".to_owned(), sections::BARRIER_CLUSTER),
+        Protocol::TensorMemory(why) => (why.clone(), ""),
+        Protocol::DescriptorAlone => ("a descriptor is wrong".to_owned(), ""),
+    }
+}
+
+/// The sentence, and the instruction it is about.
+pub(super) fn doubt(doubt: &Doubt) -> (String, Option<Pc>) {
+    match doubt {
+        Doubt::Unmodelled { pc, text } => (format!("{text} has no model here"), Some(*pc)),
+        Doubt::Stub { pc, name } => (format!("{name} is not in the module, and is taken to do nothing"), Some(*pc)),
+        Doubt::Decided { pc, by } => (format!("this is decided by {}", cause(*by)), Some(*pc)),
+        Doubt::Matching { pc, rule } => (rule_text(*rule).to_owned(), Some(*pc)),
+        Doubt::Crowded => ("too many accesses to one place were to be kept; some were forgotten".to_owned(), None),
+        Doubt::Steps => ("the limit of instructions was reached".to_owned(), None),
+        Doubt::Time => ("the time was over".to_owned(), None),
+        Doubt::Memory => ("the memory limit was reached".to_owned(), None),
+        Doubt::Flags { pc } => {
+            ("threads synchronise through this place in memory: one run does not stand for all".to_owned(), Some(*pc))
+        }
+        Doubt::Footprint { pc, why } => (format!("which bytes it touches is not known: {why}"), Some(*pc)),
+    }
+}
+
+fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Float => "a value that is not computed here: an approximate or small float, or a matrix product",
+        Cause::Environment => "the environment",
+        Cause::Atomic => "the result of an atomic operation",
+        Cause::Clock => "a clock",
+        Cause::Stub => "an instruction or function without a model",
+        Cause::Wait => "whether a phase was complete when it was asked for",
+        Cause::Unknown => "data that the launch does not give",
+        Cause::Read => "a value that depends on which thread is faster",
+    }
+}
+
+fn rule_text(rule: Rule) -> &'static str {
+    match rule {
+        Rule::BarrierGeneration => "who arrives here need not know that the last use of the barrier is over",
+        Rule::PhaseUnknown => "who operates on this phase need not know that the one before is complete",
+        Rule::PhaseOvertaken => "the next phase may be complete before this wait looks: it would wait for another one",
+        Rule::PhaseBytes => "the bytes that are expected and those that come need not belong to one phase",
+        Rule::NoComplete => "an arrival with .noComplete may be the last of its phase",
+    }
+}
