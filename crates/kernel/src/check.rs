@@ -42,7 +42,9 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
         report.schedules += 1;
         let next = report_of(run(Policy::WEAKEST, Credit::Observed, seed * 0x9e37_79b9));
         report.findings = next.findings;
-        report.doubts.extend(next.doubts.into_iter().filter(|doubt| !report.doubts.contains(doubt)).collect::<Vec<_>>());
+        report
+            .doubts
+            .extend(next.doubts.into_iter().filter(|doubt| !report.doubts.contains(doubt)).collect::<Vec<_>>());
     }
     report.doubts.extend(flags);
     settle_readings(&mut report, &|policy| run(policy, Credit::Observed, 0));

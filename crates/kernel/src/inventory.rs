@@ -52,7 +52,9 @@ fn feature(op: &Op) -> Option<&'static str> {
         | Op::MbarrierComplete { .. }
         | Op::MbarrierInvalidate { .. }
         | Op::MbarrierPending { .. } => "mbarriers",
-        Op::CopyAsync { .. } | Op::CopyAsyncCommit | Op::CopyAsyncWait { .. } | Op::CopyAsyncArrive { .. } => "cp.async",
+        Op::CopyAsync { .. } | Op::CopyAsyncCommit | Op::CopyAsyncWait { .. } | Op::CopyAsyncArrive { .. } => {
+            "cp.async"
+        }
         Op::BulkLoad { .. } | Op::BulkStore { .. } => "bulk copies",
         Op::TensorLoad { .. } | Op::TensorStore { .. } => "tensor copies",
         Op::StoreAsync { .. } => "st.async",

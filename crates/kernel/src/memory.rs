@@ -107,7 +107,7 @@ impl Memory {
                 }
                 Argument::Bytes(bytes) => bytes.clone(),
                 Argument::Map { map, buffer } => {
-                    let mut map = map.clone();
+                    let mut map = *map;
                     map.address += self.buffers.get(*buffer).map_or(0, |buffer| buffer.base);
                     map.to_bytes().to_vec()
                 }
@@ -196,9 +196,10 @@ impl Memory {
 
     pub fn to_generic(&self, space: Space, address: u64, cta: Cta, thread: u32) -> u64 {
         match space {
-            Space::Shared | Space::SharedCluster => match self.shared_owner(address & 0xffff_ffff, cta) {
-                (owner, offset) => SHARED_WINDOW + u64::from(owner) * WINDOW_STEP + offset,
-            },
+            Space::Shared | Space::SharedCluster => {
+                let (owner, offset) = self.shared_owner(address & 0xffff_ffff, cta);
+                SHARED_WINDOW + u64::from(owner) * WINDOW_STEP + offset
+            }
             Space::Local => LOCAL_WINDOW + u64::from(thread) * WINDOW_STEP + address,
             Space::Param => PARAM_WINDOW + address,
             Space::Global | Space::Const | Space::Generic => address,

@@ -31,14 +31,43 @@ pub struct Covered {
 #[derive(Clone, Debug)]
 pub enum Finding {
     /// With the readings under which it is one; empty: under all.
-    Race { race: Race, only: Vec<&'static str> },
-    OutOfBounds { pc: Pc, thread: u32, fault: Fault },
-    Misaligned { pc: Pc, thread: u32, address: u64, bytes: u32 },
-    Hang { stuck: Vec<Stuck> },
-    Protocol { pc: Pc, thread: u32, what: Protocol },
-    Trap { pc: Pc, thread: u32 },
-    Assertion { pc: Pc, thread: u32, name: String },
-    BadOperand { pc: Pc, thread: u32, why: String },
+    Race {
+        race: Race,
+        only: Vec<&'static str>,
+    },
+    OutOfBounds {
+        pc: Pc,
+        thread: u32,
+        fault: Fault,
+    },
+    Misaligned {
+        pc: Pc,
+        thread: u32,
+        address: u64,
+        bytes: u32,
+    },
+    Hang {
+        stuck: Vec<Stuck>,
+    },
+    Protocol {
+        pc: Pc,
+        thread: u32,
+        what: Protocol,
+    },
+    Trap {
+        pc: Pc,
+        thread: u32,
+    },
+    Assertion {
+        pc: Pc,
+        thread: u32,
+        name: String,
+    },
+    BadOperand {
+        pc: Pc,
+        thread: u32,
+        why: String,
+    },
 }
 
 /// Some lanes of a warp that wait for ever.
@@ -72,7 +101,11 @@ pub enum Protocol {
     CountOutOfRange(u64),
     /// `.noComplete` completed the phase.
     Completed,
-    BarrierCount { id: u32, given: u32, expected: u32 },
+    BarrierCount {
+        id: u32,
+        given: u32,
+        expected: u32,
+    },
     BarrierNumber(u32),
     ClusterTwice,
     ClusterAlone,
@@ -84,21 +117,38 @@ pub enum Protocol {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Doubt {
     /// An instruction without a model was executed.
-    Unmodelled { pc: Pc, text: String },
+    Unmodelled {
+        pc: Pc,
+        text: String,
+    },
     /// A function that is not there, and is taken to do nothing.
-    Stub { pc: Pc, name: String },
+    Stub {
+        pc: Pc,
+        name: String,
+    },
     /// A value that is not determined decides a branch, an address or a synchronisation.
-    Decided { pc: Pc, by: Cause },
+    Decided {
+        pc: Pc,
+        by: Cause,
+    },
     /// The matching of a barrier or an mbarrier depends on the schedule.
-    Matching { pc: Pc, rule: Rule },
+    Matching {
+        pc: Pc,
+        rule: Rule,
+    },
     /// Accesses were forgotten.
     Crowded,
     Steps,
     Time,
     Memory,
     /// Threads synchronise through memory in a way that one run does not decide.
-    Flags { pc: Pc },
-    Footprint { pc: Pc, why: String },
+    Flags {
+        pc: Pc,
+    },
+    Footprint {
+        pc: Pc,
+        why: String,
+    },
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

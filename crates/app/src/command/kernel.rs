@@ -87,7 +87,11 @@ fn entries<'m>(module: &'m Module, name: Option<&str>, exit: &mut Exit) -> Vec<&
     let found: Vec<&Entry> = module.entries.iter().filter(|entry| name.is_none_or(|name| entry.name == name)).collect();
     if found.is_empty() {
         let names: Vec<&str> = module.entries.iter().map(|entry| entry.name.as_str()).collect();
-        terminal::complain(&format!("there is no entry `{}`; there are {}", name.unwrap_or_default(), names.join(", ")));
+        terminal::complain(&format!(
+            "there is no entry `{}`; there are {}",
+            name.unwrap_or_default(),
+            names.join(", ")
+        ));
         exit.bad_input();
     }
     found
@@ -126,7 +130,8 @@ fn launches<'m>(options: &Kernel, module: &'m Module, exit: &mut Exit) -> Vec<(S
 }
 
 fn launch(text: &str, name: &str, options: &Kernel, module: &Module, entry: &Entry, exit: &mut Exit) -> Option<Launch> {
-    let file = |path: &Path| read_regular(path).map_err(|error| format!("cannot read `{}`: {}", shown(path), reason(&error)));
+    let file =
+        |path: &Path| read_regular(path).map_err(|error| format!("cannot read `{}`: {}", shown(path), reason(&error)));
     let changed = read(text, module, entry, &file).and_then(|launch| changed(launch, options, module, entry));
     match changed {
         Ok(launch) => Some(launch),
@@ -142,9 +147,11 @@ fn launch(text: &str, name: &str, options: &Kernel, module: &Module, entry: &Ent
 /// What the flags change of a launch.
 fn changed(mut launch: Launch, options: &Kernel, module: &Module, entry: &Entry) -> Result<Launch, Wrong> {
     let wrong = |message: String| Err(Wrong { line: None, message });
-    for (given, size) in
-        [(&options.grid, &mut launch.grid), (&options.block, &mut launch.block), (&options.cluster, &mut launch.cluster)]
-    {
+    for (given, size) in [
+        (&options.grid, &mut launch.grid),
+        (&options.block, &mut launch.block),
+        (&options.cluster, &mut launch.cluster),
+    ] {
         if given.len() > 3 || given.contains(&0) {
             return wrong("sizes are one to three numbers from 1".to_owned());
         }
@@ -157,7 +164,9 @@ fn changed(mut launch: Launch, options: &Kernel, module: &Module, entry: &Entry)
         launch.shared = shared;
     }
     for parameter in &options.parameters {
-        let Some((name, value)) = parameter.split_once('=') else { return wrong(format!("`{parameter}` is no N=VALUE")) };
+        let Some((name, value)) = parameter.split_once('=') else {
+            return wrong(format!("`{parameter}` is no N=VALUE"));
+        };
         let index = name.parse().ok().or_else(|| entry.parameters.iter().position(|own| own.name == name));
         let Some(slot) = index.and_then(|index: usize| launch.arguments.get_mut(index)) else {
             return wrong(format!("there is no parameter `{name}`"));

@@ -19,13 +19,7 @@ pub struct Variable {
     pub address: u64,
 }
 
-pub(super) fn of_module(
-    module: &mut Module,
-    name: &str,
-    text: &str,
-    span: Span,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+pub(super) fn of_module(module: &mut Module, name: &str, text: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) {
     match name {
         "version" => {
             let mut parts = text.trim().split('.').map(|part| part.trim().parse::<u32>().unwrap_or(0));

@@ -138,7 +138,10 @@ impl<'t> Flat<'t> {
 
     pub(super) fn variable(&self, block: Block, name: &str) -> Option<&Variable> {
         self.outwards(block, |at| {
-            self.variables.iter().find(|(block, variable)| *block == at && variable.name == name).map(|(_, found)| found)
+            self.variables
+                .iter()
+                .find(|(block, variable)| *block == at && variable.name == name)
+                .map(|(_, found)| found)
         })
     }
 

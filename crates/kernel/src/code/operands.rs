@@ -70,16 +70,7 @@ impl<'t> Context<'_, 't> {
         if let Some((register, _)) = self.flat.register(self.line.block, name) {
             return Some(register);
         }
-        let name = match name {
-            "%tid" | "%ntid" | "%ctaid" | "%nctaid" => return None,
-            "%total_smem_size" => name,
-            _ => name,
-        };
         SPECIALS.iter().position(|special| *special == name).map(|index| index as Register)
-    }
-
-    pub(super) fn is_register(&self, operand: &Operand) -> bool {
-        matches!(operand, Operand::Register(name) | Operand::Symbol(name) if self.register(name).is_some())
     }
 
     /// The declared type of a register operand.
@@ -113,7 +104,8 @@ impl<'t> Context<'_, 't> {
             }
             Operand::Integer(value) => Source::Constant(ty.cut(*value as u64)),
             Operand::Float(text) => {
-                let bits = if text.to_ascii_lowercase().contains("0d") && ty.kind != Kind::Float { 64 } else { ty.bits };
+                let bits =
+                    if text.to_ascii_lowercase().contains("0d") && ty.kind != Kind::Float { 64 } else { ty.bits };
                 Source::Constant(directives::float(text, bits).ok_or_else(|| format!("`{text}` is no number"))?)
             }
             Operand::Offset(base, offset) => match self.source(&base.node, ty)? {

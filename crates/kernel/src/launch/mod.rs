@@ -26,10 +26,16 @@ pub enum Argument {
     /// The bits of a float.
     Float(f64),
     /// A pointer into a buffer.
-    Pointer { buffer: usize, offset: u64 },
+    Pointer {
+        buffer: usize,
+        offset: u64,
+    },
     Bytes(Vec<u8>),
     /// A tensor map over a buffer: its address is that of the buffer plus its own.
-    Map { map: TensorMap, buffer: usize },
+    Map {
+        map: TensorMap,
+        buffer: usize,
+    },
 }
 
 #[derive(Clone, Debug)]

@@ -52,7 +52,12 @@ pub fn read(text: &str, module: &Module, entry: &Entry, file: ReadFile) -> Resul
         arguments.push(argument(item, parameter, &buffers)?);
     }
     if given.len() > entry.parameters.len() {
-        return wrong(format!("{} parameters are given and `{}` has {}", given.len(), entry.name, entry.parameters.len()));
+        return wrong(format!(
+            "{} parameters are given and `{}` has {}",
+            given.len(),
+            entry.name,
+            entry.parameters.len()
+        ));
     }
     let launch = Launch {
         entry: entry.name.clone(),
@@ -210,8 +215,11 @@ fn buffer_of(table: &Table, buffers: &[BufferSpec], parameter: &Parameter) -> Re
 fn argument(table: &Table, parameter: &Parameter, buffers: &[BufferSpec]) -> Result<Argument, Wrong> {
     let buffer = buffer_of(table, buffers, parameter)?;
     if let Some(Value::Table(map)) = table.get("map") {
-        let Some(buffer) = buffer else { return wrong(format!("parameter `{}`: a map is over a `buffer`", parameter.name)) };
-        let map = tensor_map(map).map_err(|bad| Wrong { message: format!("parameter `{}`: {}", parameter.name, bad.message), ..bad })?;
+        let Some(buffer) = buffer else {
+            return wrong(format!("parameter `{}`: a map is over a `buffer`", parameter.name));
+        };
+        let map = tensor_map(map)
+            .map_err(|bad| Wrong { message: format!("parameter `{}`: {}", parameter.name, bad.message), ..bad })?;
         if let Err(why) = map.validate() {
             return wrong(format!("parameter `{}`: {why}", parameter.name));
         }
@@ -222,7 +230,9 @@ fn argument(table: &Table, parameter: &Parameter, buffers: &[BufferSpec]) -> Res
         return Ok(Argument::Pointer { buffer, offset: offset as u64 });
     }
     match table.get("value") {
-        Some(Value::Integer(value)) if parameter.ty.kind == crate::code::ty::Kind::Float => Ok(Argument::Float(*value as f64)),
+        Some(Value::Integer(value)) if parameter.ty.kind == crate::code::ty::Kind::Float => {
+            Ok(Argument::Float(*value as f64))
+        }
         Some(Value::Integer(value)) => Ok(Argument::Integer(*value as u64)),
         Some(Value::Float(value)) => Ok(Argument::Float(*value)),
         Some(Value::List(items)) => {
@@ -250,7 +260,14 @@ fn tensor_map(table: &Table) -> Result<TensorMap, Wrong> {
     if rank == 0 || rank > 5 || boxes.len() != rank {
         return wrong("`dims` and `box` have one to five numbers each, as many as the other");
     }
-    let mut map = TensorMap { rank: rank as u8, element, interleave: Interleave::None, fill: Fill::Zero, mode: Mode::Tile, ..TensorMap::default() };
+    let mut map = TensorMap {
+        rank: rank as u8,
+        element,
+        interleave: Interleave::None,
+        fill: Fill::Zero,
+        mode: Mode::Tile,
+        ..TensorMap::default()
+    };
     map.atomicity = Atomicity::default();
     let strides = numbers(table, "strides")?.unwrap_or_default();
     let steps = numbers(table, "element_strides")?.unwrap_or_default();

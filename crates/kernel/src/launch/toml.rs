@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 #[derive(Clone, PartialEq, Debug)]
-pub enum Value {
+pub(super) enum Value {
     Integer(i128),
     Float(f64),
     Text(String),
@@ -12,16 +12,16 @@ pub enum Value {
     Table(Table),
 }
 
-pub type Table = BTreeMap<String, Value>;
+pub(super) type Table = BTreeMap<String, Value>;
 
 /// What is wrong, and on which line.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wrong {
-    pub line: usize,
-    pub message: String,
+pub(super) struct Wrong {
+    pub(super) line: usize,
+    pub(super) message: String,
 }
 
-pub fn parse(text: &str) -> Result<Table, Wrong> {
+pub(super) fn parse(text: &str) -> Result<Table, Wrong> {
     let mut reader = Reader { text: text.as_bytes(), at: 0, depth: 0 };
     let mut root = Table::new();
     let mut path: Vec<String> = Vec::new();
@@ -95,7 +95,10 @@ impl Reader<'_> {
             return self.text_value();
         }
         let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-' || byte == b'$') {
+        while self
+            .peek()
+            .is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-' || byte == b'$')
+        {
             self.at += 1;
         }
         if start == self.at {
@@ -227,7 +230,8 @@ impl Reader<'_> {
 
     fn word(&mut self) -> Result<Value, Wrong> {
         let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'+' | b'-' | b'.')) {
+        while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'+' | b'-' | b'.'))
+        {
             self.at += 1;
         }
         let word = String::from_utf8_lossy(&self.text[start..self.at]).replace('_', "");

@@ -284,8 +284,7 @@ impl Order {
 
     fn race(&mut self, entry: RecordId, lane: Lane, touch: &Touch, record: &Record, number: u64) {
         let earlier = self.records[entry as usize];
-        let key =
-            (earlier.pc, record.pc, earlier.kind, record.kind, earlier.path.proxy(), record.path.proxy());
+        let key = (earlier.pc, record.pc, earlier.kind, record.kind, earlier.path.proxy(), record.path.proxy());
         let at = match touch.region {
             Region::Tensor(_) => number,
             _ => (number * 4).max(touch.start),
@@ -308,7 +307,8 @@ impl Order {
 impl Order {
     /// What a race lacks, for the message.
     fn why(&self, earlier: &Record, lane: Lane, touch: &Touch, later: &Record) -> Why {
-        let base = if later.path.strand().is_some() { &touch.views.known.base.issue } else { &touch.views.known.base.threads };
+        let base =
+            if later.path.strand().is_some() { &touch.views.known.base.issue } else { &touch.views.known.base.threads };
         let known = match earlier.path.strand() {
             None => base.knows(earlier.warp, lane, earlier.time) || (earlier.warp == later.warp && lane == touch.lane),
             Some(strand) => self.strands[strand as usize].done.iter().any(|handle| match *handle {
@@ -430,7 +430,10 @@ impl Check<'_> {
             }
             if self.morally_strong(&record, earlier.bytes == bytes) {
                 self.unordered_writer |= record.kind.writes() && self.later.record.kind != Kind::Write;
-                if self.later.record.kind.writes() && record.kind != Kind::Write && self.disturbed.last() != Some(&earlier.record) {
+                if self.later.record.kind.writes()
+                    && record.kind != Kind::Write
+                    && self.disturbed.last() != Some(&earlier.record)
+                {
                     self.disturbed.push(earlier.record);
                 }
                 continue;

@@ -8,20 +8,20 @@ use super::views::{Cta, Pair, Views};
 
 /// The later access: its record, the lane, and what was known when it was made or issued.
 #[derive(Copy, Clone)]
-pub struct Later<'a> {
-    pub record: &'a Record,
-    pub views: &'a Views,
-    pub strand: Option<&'a Strand>,
-    pub region: Region,
+pub(super) struct Later<'a> {
+    pub(super) record: &'a Record,
+    pub(super) views: &'a Views,
+    pub(super) strand: Option<&'a Strand>,
+    pub(super) region: Region,
     /// Of a tensormap access: the address of the map.
-    pub map: u64,
+    pub(super) map: u64,
 }
 
 /// Where every strand is, and who shares a cluster.
-pub struct Facts<'a> {
-    pub policy: &'a Policy,
-    pub strands: &'a [Strand],
-    pub cluster_of: &'a dyn Fn(Cta) -> u32,
+pub(super) struct Facts<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) strands: &'a [Strand],
+    pub(super) cluster_of: &'a dyn Fn(Cta) -> u32,
 }
 
 impl Facts<'_> {
@@ -34,7 +34,7 @@ impl Facts<'_> {
     }
 
     /// The earlier access of a lane, and the later one of a lane.
-    pub fn ordered(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
+    pub(super) fn ordered(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
         use Path::{Async, Generic, GenericStrand, ReadOnly, TensorMemory, TensorThread, Tensormap};
         let same_lane = earlier.warp == later.record.warp && lane == own;
         match (earlier.path, later.record.path) {
@@ -68,8 +68,7 @@ impl Facts<'_> {
         if view.knows(earlier.warp, lane, earlier.time) {
             return true;
         }
-        earlier.kind == Kind::Initialise
-            && later.views.known.initialised.issue.knows(earlier.warp, lane, earlier.time)
+        earlier.kind == Kind::Initialise && later.views.known.initialised.issue.knows(earlier.warp, lane, earlier.time)
     }
 
     /// Whether the strand's end is known in this view, or po-before the later access.
@@ -108,7 +107,8 @@ impl Facts<'_> {
     fn generic_to_async(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
         let domain = later.region.domain();
         let known = &later.views.known;
-        let started_by = later.strand.map_or(1 << own, |strand| if strand.collective { strand.lanes } else { 1 << own });
+        let started_by =
+            later.strand.map_or(1 << own, |strand| if strand.collective { strand.lanes } else { 1 << own });
         let own_fence = earlier.warp == later.record.warp
             && started_by & (1 << lane) != 0
             && later.views.times.fenced(domain) > earlier.time;
@@ -117,7 +117,9 @@ impl Facts<'_> {
             || {
                 own_fence
                     || known.fenced_in_cta.iter().any(|((about, cta), pair)| {
-                        *about == domain && self.same_block(*cta, later.record.cta) && Self::knows(Some(pair), earlier, lane)
+                        *about == domain
+                            && self.same_block(*cta, later.record.cta)
+                            && Self::knows(Some(pair), earlier, lane)
                     })
             },
         )
@@ -201,7 +203,8 @@ impl Facts<'_> {
     /// A tensor map is acquired by the CTA that uses it, after its writer released it.
     fn to_map(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
         let known = &later.views.known;
-        let own_time = later.views.times.maps_acquired.iter().find(|(map, _)| *map == later.map).map_or(0, |(_, time)| *time);
+        let own_time =
+            later.views.times.maps_acquired.iter().find(|(map, _)| *map == later.map).map_or(0, |(_, time)| *time);
         let same_lane = earlier.warp == later.record.warp && lane == own && own_time > earlier.time;
         let Some(pair) = known.acquired(later.record.cta, later.map) else { return same_lane };
         match earlier.path {
@@ -260,7 +263,8 @@ impl Facts<'_> {
         if !pipelined(first, second) {
             return false;
         }
-        let same_thread = strand.warp == later.record.warp && later.strand.is_some_and(|later| strand.lanes & later.lanes != 0);
+        let same_thread =
+            strand.warp == later.record.warp && later.strand.is_some_and(|later| strand.lanes & later.lanes != 0);
         same_thread
             || (0..32).any(|lane| strand.lanes & (1 << lane) != 0 && inside.knows(strand.warp, lane, strand.time))
     }

@@ -47,9 +47,10 @@ pub enum Path {
 impl Path {
     pub fn strand(self) -> Option<StrandId> {
         match self {
-            Path::GenericStrand(strand) | Path::Async(strand) | Path::Tensormap(strand) | Path::TensorMemory(strand) => {
-                Some(strand)
-            }
+            Path::GenericStrand(strand)
+            | Path::Async(strand)
+            | Path::Tensormap(strand)
+            | Path::TensorMemory(strand) => Some(strand),
             Path::Generic | Path::ReadOnly | Path::TensorThread => None,
         }
     }

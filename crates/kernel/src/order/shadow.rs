@@ -24,50 +24,41 @@ impl Region {
 
 /// One access of some lanes to some bytes of a cell.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
-    pub record: RecordId,
-    pub lanes: u32,
+pub(super) struct Entry {
+    pub(super) record: RecordId,
+    pub(super) lanes: u32,
     /// Which of the four bytes.
-    pub bytes: u8,
+    pub(super) bytes: u8,
 }
 
 /// Mostly one entry.
 #[derive(Clone, Debug, Default)]
-pub struct Entries {
+pub(super) struct Entries {
     first: Option<Entry>,
-    rest: Option<Box<Vec<Entry>>>,
+    rest: Vec<Entry>,
 }
 
 impl Entries {
-    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.iter()))
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.first.iter().chain(self.rest.iter())
     }
 
-    pub fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |rest| rest.len())
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.first.is_none()
+    pub(super) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
     }
 
     /// Keeps what `keep` says, which may also take lanes away.
-    pub fn retain(&mut self, mut keep: impl FnMut(&mut Entry) -> bool) {
-        if let Some(rest) = &mut self.rest {
-            rest.retain_mut(&mut keep);
-        }
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Entry) -> bool) {
+        self.rest.retain_mut(&mut keep);
         if let Some(first) = &mut self.first
             && !keep(first)
         {
-            self.first = self.rest.as_mut().and_then(|rest| rest.pop());
-        }
-        if self.rest.as_ref().is_some_and(|rest| rest.is_empty()) {
-            self.rest = None;
+            self.first = self.rest.pop();
         }
     }
 
-    pub fn push(&mut self, entry: Entry) {
-        for own in self.first.iter_mut().chain(self.rest.iter_mut().flat_map(|rest| rest.iter_mut())) {
+    pub(super) fn push(&mut self, entry: Entry) {
+        for own in self.first.iter_mut().chain(self.rest.iter_mut()) {
             if own.record == entry.record && own.bytes == entry.bytes {
                 own.lanes |= entry.lanes;
                 return;
@@ -76,28 +67,28 @@ impl Entries {
         if self.first.is_none() {
             self.first = Some(entry);
         } else {
-            self.rest.get_or_insert_default().push(entry);
+            self.rest.push(entry);
         }
     }
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Cell {
-    pub writers: Entries,
-    pub readers: Entries,
+pub(super) struct Cell {
+    pub(super) writers: Entries,
+    pub(super) readers: Entries,
 }
 
 const PAGE: usize = 256;
 
 /// Pages of cells, made when they are touched.
 #[derive(Default)]
-pub struct Shadow {
+pub(super) struct Shadow {
     pages: HashMap<(Region, u64), Box<[Cell; PAGE]>>,
 }
 
 impl Shadow {
     /// The cell with this number: of four bytes, or one of tensor memory.
-    pub fn cells(&mut self, region: Region, first: u64, last: u64, mut visit: impl FnMut(u64, &mut Cell)) {
+    pub(super) fn cells(&mut self, region: Region, first: u64, last: u64, mut visit: impl FnMut(u64, &mut Cell)) {
         let mut cell = first;
         while cell <= last {
             let page = cell / PAGE as u64;
@@ -111,10 +102,6 @@ impl Shadow {
                 cell += 1;
             }
         }
-    }
-
-    pub fn pages(&self) -> usize {
-        self.pages.len()
     }
 }
 
@@ -133,7 +120,7 @@ mod tests {
         let left: Vec<Entry> = entries.iter().copied().collect();
         assert_eq!(left, [Entry { record: 2, lanes: 4, bytes: 3 }]);
         entries.retain(|_| false);
-        assert!(entries.is_empty() && entries.len() == 0);
+        assert_eq!(entries.len(), 0);
     }
 
     #[test]
@@ -142,6 +129,6 @@ mod tests {
         let mut seen = Vec::new();
         shadow.cells(Region::Shared(0), 254, 258, |cell, _| seen.push(cell));
         assert_eq!(seen, [254, 255, 256, 257, 258]);
-        assert_eq!(shadow.pages(), 2);
+        assert_eq!(shadow.pages.len(), 2);
     }
 }

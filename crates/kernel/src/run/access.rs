@@ -36,7 +36,14 @@ impl Run<'_> {
     }
 
     /// The same for memory that threads share.
-    pub(super) fn region_at(&mut self, warp: usize, pc: Pc, lane: u32, place: Place, bytes: u64) -> Option<(Region, u64)> {
+    pub(super) fn region_at(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        lane: u32,
+        place: Place,
+        bytes: u64,
+    ) -> Option<(Region, u64)> {
         match self.at(warp, pc, lane, place, bytes, 1)? {
             At::Memory(region, offset) => Some((region, offset)),
             At::Local(_) | At::Param(_) => {
@@ -48,7 +55,15 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn touch_lane(&mut self, warp: usize, record: RecordId, lane: u32, region: Region, start: u64, len: u64) -> Touched {
+    pub(super) fn touch_lane(
+        &mut self,
+        warp: usize,
+        record: RecordId,
+        lane: u32,
+        region: Region,
+        start: u64,
+        len: u64,
+    ) -> Touched {
         let views = Rc::clone(self.order.views(warp as u32, lane));
         self.touch_views(record, &views, lane, region, start, len, 0)
     }
@@ -194,8 +209,11 @@ impl Run<'_> {
                 let same = self.leaves_as_is(warp, lane, at, size, from);
                 let views = Rc::clone(self.order.views(warp as u32, lane));
                 self.touch_with(record, &views, lane, region, offset, bytes, 0, same);
-                let messages =
-                    if strong { self.messages_of(warp, lane, access.order.releases(), access.scope) } else { Vec::new() };
+                let messages = if strong {
+                    self.messages_of(warp, lane, access.order.releases(), access.scope)
+                } else {
+                    Vec::new()
+                };
                 if !messages.is_empty() {
                     self.messages.insert((region, offset), messages);
                 } else if !self.messages.is_empty() {
@@ -205,7 +223,8 @@ impl Run<'_> {
             let thread = self.thread(warp, lane);
             for (index, source) in from.iter().enumerate() {
                 let part = shifted(at, index as u64 * u64::from(size));
-                let (value, taint) = (self.warps[warp].get(*source, lane), self.warps[warp].taint_of(*source, 1 << lane));
+                let (value, taint) =
+                    (self.warps[warp].get(*source, lane), self.warps[warp].taint_of(*source, 1 << lane));
                 self.memory.write(part, size, value, taint, thread);
             }
         }
@@ -364,7 +383,16 @@ impl Run<'_> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn wmma(&mut self, warp: usize, pc: Pc, active: u32, at: Place, stride: Option<Source>, modifiers: &[String], kind: Kind) {
+    fn wmma(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        at: Place,
+        stride: Option<Source>,
+        modifiers: &[String],
+        kind: Kind,
+    ) {
         let words: Vec<&str> = modifiers.iter().map(String::as_str).collect();
         let first = active.trailing_zeros();
         let address = self.address_of(warp, pc, first, at);

@@ -15,6 +15,9 @@ use crate::order::record::{Handle, Kind, Path, Record, StrandId, StrandKind};
 use crate::order::{Cta, Region};
 use crate::report::{Doubt, Finding};
 
+/// A tensor map, its address, and where it lies if threads can write there.
+type Map = (TensorMap, u64, Option<(Region, u64)>);
+
 impl Run<'_> {
     pub(super) fn asynchronous(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
         match op {
@@ -73,7 +76,15 @@ impl Run<'_> {
         self.order.record(record)
     }
 
-    pub(super) fn touch_strand(&mut self, record: u32, strand: StrandId, lane: u32, region: Region, range: Bytes, map: u64) {
+    pub(super) fn touch_strand(
+        &mut self,
+        record: u32,
+        strand: StrandId,
+        lane: u32,
+        region: Region,
+        range: Bytes,
+        map: u64,
+    ) {
         let views = self.order.strand_views(strand);
         self.touch_views(record, &views, lane, region, range.start, range.len, map);
     }
@@ -101,7 +112,8 @@ impl Run<'_> {
                 for source in [source_bytes, ignore].into_iter().flatten() {
                     self.decide(warp, pc, 1 << lane, source);
                 }
-                let length = source_bytes.map_or(bytes, |source| (self.warps[warp].get(source, lane) as u32).min(bytes));
+                let length =
+                    source_bytes.map_or(bytes, |source| (self.warps[warp].get(source, lane) as u32).min(bytes));
                 let length = if ignored { 0 } else { length };
                 let Some((region, offset)) = self.region_at(warp, pc, lane, to, u64::from(bytes)) else { continue };
                 let mut data = vec![0; bytes as usize];
@@ -282,25 +294,28 @@ impl Run<'_> {
     }
 
     /// The tensor map at an address, its address for the order, and the strand's read of it.
-    fn map(&mut self, warp: usize, pc: Pc, lane: u32, source: Source) -> Option<(TensorMap, u64, Option<(Region, u64)>)> {
+    fn map(&mut self, warp: usize, pc: Pc, lane: u32, source: Source) -> Option<Map> {
         self.decide(warp, pc, 1 << lane, source);
         let address = self.warps[warp].get(source, lane);
         let thread = self.thread(warp, lane);
-        let (bytes, place, taint) = match self.memory.resolve(Space::Generic, address, 128, self.warps[warp].cta, thread) {
-            Ok(At::Memory(region, offset)) => {
-                let taint = (0..32).fold(0, |taint, cell| {
-                    let own = self.memory.taint_of(region, offset + cell * 4);
-                    self.taints.union(taint, own)
-                });
-                (self.memory.bytes(region, offset, 128), Some((region, offset)), taint)
-            }
-            Ok(At::Param(offset)) => (self.memory.parameter_bytes(offset, 128).map(<[u8]>::to_vec).unwrap_or_default(), None, 0),
-            Ok(At::Local(_)) => return None,
-            Err(fault) => {
-                self.find(2, pc, Finding::OutOfBounds { pc, thread, fault });
-                return None;
-            }
-        };
+        let (bytes, place, taint) =
+            match self.memory.resolve(Space::Generic, address, 128, self.warps[warp].cta, thread) {
+                Ok(At::Memory(region, offset)) => {
+                    let taint = (0..32).fold(0, |taint, cell| {
+                        let own = self.memory.taint_of(region, offset + cell * 4);
+                        self.taints.union(taint, own)
+                    });
+                    (self.memory.bytes(region, offset, 128), Some((region, offset)), taint)
+                }
+                Ok(At::Param(offset)) => {
+                    (self.memory.parameter_bytes(offset, 128).map(<[u8]>::to_vec).unwrap_or_default(), None, 0)
+                }
+                Ok(At::Local(_)) => return None,
+                Err(fault) => {
+                    self.find(2, pc, Finding::OutOfBounds { pc, thread, fault });
+                    return None;
+                }
+            };
         if taint != 0 {
             self.decided(warp, pc, 1 << lane, taint);
         }
@@ -378,7 +393,15 @@ impl Run<'_> {
         }
     }
 
-    fn read_map(&mut self, warp: usize, pc: Pc, lane: u32, strand: StrandId, place: Option<(Region, u64)>, address: u64) {
+    fn read_map(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        lane: u32,
+        strand: StrandId,
+        place: Option<(Region, u64)>,
+        address: u64,
+    ) {
         if let Some((region, offset)) = place {
             let record = self.strand_record(warp, pc, Kind::Read, Path::Tensormap(strand));
             self.touch_strand(record, strand, lane, region, Bytes::new(offset, 128), address);
@@ -406,7 +429,16 @@ impl Run<'_> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn touch_shared(&mut self, warp: usize, pc: Pc, lane: u32, record: u32, strand: StrandId, region: Region, range: Bytes) {
+    fn touch_shared(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        lane: u32,
+        record: u32,
+        strand: StrandId,
+        region: Region,
+        range: Bytes,
+    ) {
         let length = self.memory.buffer(region).map_or(0, |buffer| buffer.data.len() as u64);
         if range.end() > length {
             let thread = self.thread(warp, lane);
@@ -508,7 +540,16 @@ impl Run<'_> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn replace_field(&mut self, warp: usize, pc: Pc, active: u32, at: Place, field: ReplaceField, index: Source, value: Source) {
+    fn replace_field(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        at: Place,
+        field: ReplaceField,
+        index: Source,
+        value: Source,
+    ) {
         self.effect(warp, pc, active);
         let field = match field {
             ReplaceField::GlobalAddress => Field::GlobalAddress,

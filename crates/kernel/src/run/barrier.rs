@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::Run;
 use super::warp::{Block, Fragment, lanes};
-use crate::code::op::{Order, Pc, Reduction, Register, Scope, Source};
+use crate::code::op::{Order, Pc, Reduction, Scope, Source};
 use crate::order::Known;
 use crate::order::clock::Object;
 use crate::report::{Doubt, Finding, Protocol, Rule};
@@ -50,11 +50,9 @@ impl Cluster {
     }
 }
 
-/// The operands of `bar.red`.
+/// What a lane gives to `bar.red`.
 #[derive(Copy, Clone)]
 pub(super) struct Red {
-    pub(super) reduction: Reduction,
-    pub(super) to: Option<Register>,
     pub(super) from: Source,
     pub(super) negated: bool,
 }
@@ -84,20 +82,23 @@ impl Run<'_> {
         let given = threads.map(|source| self.warps[warp].get(source, first) as u32);
         if !self.barriers.contains_key(&(cta, number)) {
             let object = self.order.new_object();
-            self.barriers.insert((cta, number), Named {
-                object,
-                generation: 0,
-                expected: 0,
-                all: false,
-                lanes: HashMap::new(),
-                arrived: 0,
-                known: None,
-                last: Vec::new(),
-                this: Vec::new(),
-                finished: None,
-                votes: (0, true, false),
-                result: (0, true, false),
-            });
+            self.barriers.insert(
+                (cta, number),
+                Named {
+                    object,
+                    generation: 0,
+                    expected: 0,
+                    all: false,
+                    lanes: HashMap::new(),
+                    arrived: 0,
+                    known: None,
+                    last: Vec::new(),
+                    this: Vec::new(),
+                    finished: None,
+                    votes: (0, true, false),
+                    result: (0, true, false),
+                },
+            );
         }
         let expected = given.unwrap_or(self.warps_per_cta * 32);
         self.effect(warp, pc, active);

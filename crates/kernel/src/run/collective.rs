@@ -74,7 +74,9 @@ impl Run<'_> {
 
     fn waiting_in_warp(&self, warp: usize, members: u32) -> u32 {
         let fragments = self.warps[warp].fragments.iter();
-        fragments.filter(|own| own.blocked == Some(Block::SyncWarp { mask: members })).fold(0, |mask, own| mask | own.mask)
+        fragments
+            .filter(|own| own.blocked == Some(Block::SyncWarp { mask: members }))
+            .fold(0, |mask, own| mask | own.mask)
     }
 
     /// Lanes that ended may make the rest complete.
@@ -116,7 +118,10 @@ impl Run<'_> {
                     lanes(members).map(|lane| (lane, ty.cut(self.warps[warp].get(*from, lane)))).collect();
                 let everywhere = values.iter().all(|(_, value)| *value == values[0].1);
                 for (lane, value) in &values {
-                    let equal = values.iter().filter(|(_, other)| other == value).fold(0u32, |mask, (lane, _)| mask | 1 << lane);
+                    let equal = values
+                        .iter()
+                        .filter(|(_, other)| other == value)
+                        .fold(0u32, |mask, (lane, _)| mask | 1 << lane);
                     let result = if *all { if everywhere { members } else { 0 } } else { equal };
                     self.warps[warp].set(*to, *lane, u64::from(result));
                     if let Some(same) = same {

@@ -36,15 +36,33 @@ pub(super) fn function(function: Function, ty: Ty, a: u64, b: u64, c: u64) -> Op
         Function::Xor => a ^ b,
         Function::Not => !a,
         Function::IsZero => u64::from(ty.cut(a) == 0),
-        Function::ShiftLeft => if b as u32 >= bits { 0 } else { a << (b as u32) },
+        Function::ShiftLeft => {
+            if b as u32 >= bits {
+                0
+            } else {
+                a << (b as u32)
+            }
+        }
         Function::ShiftRight => {
             let by = (b as u32).min(127);
             (left >> by.min(bits)) as u64
         }
         Function::FunnelLeft { wrap } => funnel(a, b, c, wrap, true),
         Function::FunnelRight { wrap } => funnel(a, b, c, wrap, false),
-        Function::Select => if c & 1 != 0 { a } else { b },
-        Function::SelectBySign => if (Ty { kind: Kind::Signed, bits: 32 }).number(c) >= 0 { a } else { b },
+        Function::Select => {
+            if c & 1 != 0 {
+                a
+            } else {
+                b
+            }
+        }
+        Function::SelectBySign => {
+            if (Ty { kind: Kind::Signed, bits: 32 }).number(c) >= 0 {
+                a
+            } else {
+                b
+            }
+        }
         Function::PopulationCount => u64::from(ty.cut(a).count_ones()),
         Function::LeadingZeros => u64::from(ty.cut(a).leading_zeros() - (64 - bits)),
         Function::Reverse => ty.cut(a).reverse_bits() >> (64 - bits),
@@ -126,7 +144,13 @@ fn permute(a: u64, b: u64, selector: u64) -> u64 {
     for index in 0..4 {
         let nibble = (selector >> (4 * index)) & 15;
         let byte = (bytes >> (8 * (nibble & 7))) & 0xff;
-        let byte = if nibble & 8 == 0 { byte } else if byte & 0x80 != 0 { 0xff } else { 0 };
+        let byte = if nibble & 8 == 0 {
+            byte
+        } else if byte & 0x80 != 0 {
+            0xff
+        } else {
+            0
+        };
         result |= byte << (8 * index);
     }
     result
@@ -351,14 +375,32 @@ pub(super) fn atomic(operation: Atomic, ty: Ty, old: u64, a: u64, b: u64) -> Opt
     let value = match operation {
         Atomic::Add => return function(Function::Add, ty, old, a, 0),
         Atomic::Exchange => a,
-        Atomic::CompareAndSwap => if ty.cut(old) == ty.cut(a) { b } else { old },
+        Atomic::CompareAndSwap => {
+            if ty.cut(old) == ty.cut(a) {
+                b
+            } else {
+                old
+            }
+        }
         Atomic::Minimum => return function(Function::Minimum, ty, old, a, 0),
         Atomic::Maximum => return function(Function::Maximum, ty, old, a, 0),
         Atomic::And => old & a,
         Atomic::Or => old | a,
         Atomic::Xor => old ^ a,
-        Atomic::Increment => if ty.cut(old) >= ty.cut(a) { 0 } else { old + 1 },
-        Atomic::Decrement => if ty.cut(old) == 0 || ty.cut(old) > ty.cut(a) { a } else { old - 1 },
+        Atomic::Increment => {
+            if ty.cut(old) >= ty.cut(a) {
+                0
+            } else {
+                old + 1
+            }
+        }
+        Atomic::Decrement => {
+            if ty.cut(old) == 0 || ty.cut(old) > ty.cut(a) {
+                a
+            } else {
+                old - 1
+            }
+        }
     };
     Some(ty.cut(value))
 }
@@ -385,7 +427,7 @@ mod tests {
         assert_eq!(function(Function::Divide, S32, 1, 0, 0), None);
         assert_eq!(run(Function::LeadingZeros, Ty::U32, 1, 0, 0), 31);
         assert_eq!(run(Function::Reverse, Ty::U32, 1, 0, 0), 0x8000_0000);
-        assert_eq!(run(Function::ExtractField, Ty::U32, 0xabcd, 4, 8, ), 0xbc);
+        assert_eq!(run(Function::ExtractField, Ty::U32, 0xabcd, 4, 8,), 0xbc);
         assert_eq!(run(Function::ExtractField, S32, 0xf0, 4, 4), 0xffff_ffff);
         assert_eq!(run(Function::Mask { wrap: false }, Ty::U32, 4, 8, 0), 0xff0);
         assert_eq!(run(Function::Permute, Ty::U32, 0x3322_1100, 0x7766_5544, 0x7531), 0x7755_3311);

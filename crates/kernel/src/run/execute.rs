@@ -238,7 +238,7 @@ impl Run<'_> {
 
     fn execute(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
         match op {
-            Op::Compute { function, ty, to, from } => self.compute(warp, pc, active, *function, *ty, *to, from),
+            Op::Compute { function, ty, to, from } => self.compute(warp, active, *function, *ty, *to, from),
             Op::SetPredicate { .. } | Op::Set { .. } | Op::Convert { .. } | Op::InsertField { .. } => {
                 self.compute_other(warp, active, op);
             }
@@ -252,7 +252,11 @@ impl Run<'_> {
                 let class = taint::CLOCK;
                 self.opaque(warp, active, &[*to], &[], class);
             }
-            Op::ToGeneric { .. } | Op::FromGeneric { .. } | Op::IsSpace { .. } | Op::MapAddress { .. } | Op::CtaRank { .. } => {
+            Op::ToGeneric { .. }
+            | Op::FromGeneric { .. }
+            | Op::IsSpace { .. }
+            | Op::MapAddress { .. }
+            | Op::CtaRank { .. } => {
                 self.address(warp, active, op);
             }
             Op::Load(access, to) => self.load(warp, pc, active, access, to),
@@ -276,8 +280,8 @@ impl Run<'_> {
             | Op::ReduceWarp { .. }
             | Op::Elect { .. }
             | Op::ActiveMask { .. } => self.collective(warp, pc, active, op),
-            Op::Barrier { id, threads, arrive_only, reduction, to, from, negated } => {
-                let red = Red { reduction: *reduction, to: *to, from: *from, negated: *negated };
+            Op::Barrier { id, threads, arrive_only, from, negated, .. } => {
+                let red = Red { from: *from, negated: *negated };
                 self.barrier(warp, pc, active, *id, *threads, *arrive_only, red);
             }
             Op::ClusterArrive { order } => self.cluster_arrive(warp, pc, active, *order),
@@ -330,7 +334,6 @@ impl Run<'_> {
     fn compute(
         &mut self,
         warp: usize,
-        pc: Pc,
         active: u32,
         function: crate::code::op::Function,
         ty: crate::code::ty::Ty,
@@ -354,7 +357,6 @@ impl Run<'_> {
             let class = self.taints.class(taint::ENVIRONMENT);
             taint = self.union(taint, class);
         }
-        let _ = pc;
         self.set_taint(warp, to, active, taint);
     }
 
@@ -382,7 +384,11 @@ impl Run<'_> {
                 let own = &mut self.warps[warp];
                 for lane in lanes(active) {
                     let value = compute::compare(*compare, *ty, own.get(*left, lane), own.get(*right, lane));
-                    let one = if to_ty.kind == crate::code::ty::Kind::Float { u64::from(1f32.to_bits()) } else { to_ty.cut(u64::MAX) };
+                    let one = if to_ty.kind == crate::code::ty::Kind::Float {
+                        u64::from(1f32.to_bits())
+                    } else {
+                        to_ty.cut(u64::MAX)
+                    };
                     own.set(*to, lane, if value { one } else { 0 });
                 }
                 self.set_taint(warp, *to, active, taint);
@@ -486,7 +492,9 @@ impl Run<'_> {
     fn address(&mut self, warp: usize, active: u32, op: &Op) {
         let cta = self.warps[warp].cta;
         let (to, from, rank) = match op {
-            Op::ToGeneric { to, from, .. } | Op::FromGeneric { to, from, .. } | Op::IsSpace { to, from, .. } => (*to, *from, None),
+            Op::ToGeneric { to, from, .. } | Op::FromGeneric { to, from, .. } | Op::IsSpace { to, from, .. } => {
+                (*to, *from, None)
+            }
             Op::MapAddress { to, from, rank, .. } => (*to, *from, Some(*rank)),
             Op::CtaRank { to, from, .. } => (*to, *from, None),
             _ => return,

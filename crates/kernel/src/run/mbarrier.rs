@@ -13,9 +13,8 @@ use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
 const MOST_COUNT: u64 = (1 << 20) - 1;
 
 pub(super) struct Mbarrier {
-    pub(super) object: Object,
-    pub(super) cta: Cta,
-    pub(super) at: u64,
+    object: Object,
+    at: u64,
     count: u32,
     pending: i64,
     bytes: i64,
@@ -82,21 +81,23 @@ impl Run<'_> {
             self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Initialise);
             self.mbarriers.remove(&(cta, at));
             let object = self.order.new_object();
-            self.mbarriers.insert((cta, at), Mbarrier {
-                object,
-                cta,
-                at,
-                count: count as u32,
-                next_count: count as u32,
-                pending: count as i64,
-                bytes: 0,
-                phase: 0,
-                published: Vec::new(),
-                executed: None,
-                finished: Vec::new(),
-                this: PhaseFacts::default(),
-                last: PhaseFacts::default(),
-            });
+            self.mbarriers.insert(
+                (cta, at),
+                Mbarrier {
+                    object,
+                    at,
+                    count: count as u32,
+                    next_count: count as u32,
+                    pending: count as i64,
+                    bytes: 0,
+                    phase: 0,
+                    published: Vec::new(),
+                    executed: None,
+                    finished: Vec::new(),
+                    this: PhaseFacts::default(),
+                    last: PhaseFacts::default(),
+                },
+            );
             self.memory.version += 1;
         }
         self.effect(warp, pc, active);
@@ -144,7 +145,11 @@ impl Run<'_> {
             let views = Rc::clone(self.order.views(warp as u32, lane));
             let (own, time) = (self.warps[warp].cta, self.order.time(warp as u32));
             let sent = views.sent(own, warp as u32, 1 << lane, time);
-            let published = if arrival.order.releases() { Some(sent.clone()) } else { self.released_known(warp, 1 << lane, arrival.scope) };
+            let published = if arrival.order.releases() {
+                Some(sent.clone())
+            } else {
+                self.released_known(warp, 1 << lane, arrival.scope)
+            };
             let thread = self.thread(warp, lane);
             let Some(mbarrier) = self.mbarriers.get_mut(&(cta, at)) else {
                 self.not_an_mbarrier(warp, pc, lane);
@@ -209,7 +214,15 @@ impl Run<'_> {
     }
 
     /// Bytes that an asynchronous operation has brought, or its arrival.
-    pub(super) fn complete_by_strand(&mut self, warp: usize, pc: Pc, at: (Cta, u64), strand: StrandId, bytes: i64, arrivals: u32) {
+    pub(super) fn complete_by_strand(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        at: (Cta, u64),
+        strand: StrandId,
+        bytes: i64,
+        arrivals: u32,
+    ) {
         let views = self.order.strand_views(strand);
         let own = self.order.strand_at(strand);
         let (cta, time, mask) = (own.cta, own.time, own.lanes);

@@ -25,7 +25,7 @@ use crate::launch::Launch;
 use crate::memory::{Memory, Taint};
 use crate::order::policy::Policy;
 use crate::order::record::{Kind, Path, Record, RecordId};
-use crate::order::{Cta, Known, Message, Order, Region};
+use crate::order::{Cta, Message, Order, Region};
 use crate::report::{Covered, Doubt, Finding};
 use taint::Taints;
 use warp::Warp;
@@ -49,7 +49,6 @@ pub struct Options {
 }
 
 pub struct Run<'a> {
-    module: &'a Module,
     entry: &'a Entry,
     launch: &'a Launch,
     options: Options,
@@ -96,7 +95,6 @@ impl<'a> Run<'a> {
         let per_cluster = launch.ctas_per_cluster().max(1);
         let order = Order::new(options.policy, ctas, warps_per_cta, per_cluster, mixed(&entry.code));
         let mut run = Run {
-            module,
             entry,
             launch,
             code: Rc::clone(&entry.code),
@@ -146,9 +144,8 @@ impl<'a> Run<'a> {
     fn specials(&self, warp: &mut Warp, cta: Cta, index: u32, lane: u32) {
         let launch = self.launch;
         let thread = index * 32 + lane;
-        let at = |number: u32, size: [u32; 3]| {
-            [number % size[0], number / size[0] % size[1], number / size[0] / size[1]]
-        };
+        let at =
+            |number: u32, size: [u32; 3]| [number % size[0], number / size[0] % size[1], number / size[0] / size[1]];
         let tid = at(thread, launch.block);
         let (ctaid, rank) = self.place_of(cta);
         let clusters = [0, 1, 2].map(|d| launch.grid[d] / launch.cluster[d].max(1));
@@ -202,7 +199,8 @@ impl<'a> Run<'a> {
         let per_cluster: u32 = size.iter().product();
         let clusters = [0, 1, 2].map(|d| (launch.grid[d] / size[d]).max(1));
         let (cluster, rank) = (cta / per_cluster, cta % per_cluster);
-        let of_cluster = [cluster % clusters[0], cluster / clusters[0] % clusters[1], cluster / clusters[0] / clusters[1]];
+        let of_cluster =
+            [cluster % clusters[0], cluster / clusters[0] % clusters[1], cluster / clusters[0] / clusters[1]];
         let inside = [rank % size[0], rank / size[0] % size[1], rank / size[0] / size[1]];
         ([0, 1, 2].map(|d| of_cluster[d] * size[d] + inside[d]), rank)
     }
@@ -272,10 +270,6 @@ impl<'a> Run<'a> {
     fn union(&mut self, a: Taint, b: Taint) -> Taint {
         self.taints.union(a, b)
     }
-
-    fn known_default() -> Known {
-        Known::default()
-    }
 }
 
 /// Whether global and shared memory are accessed through other proxies than the generic one.
@@ -286,7 +280,9 @@ fn mixed(code: &[Instruction]) -> [bool; 2] {
             Op::BulkLoad { .. } | Op::BulkStore { .. } | Op::TensorLoad { .. } | Op::TensorStore { .. } => {
                 mixed = [true, true];
             }
-            Op::StoreAsync { .. } | Op::Wgmma { .. } | Op::Tcgen05Mma { .. } | Op::Tcgen05Copy { .. } => mixed[1] = true,
+            Op::StoreAsync { .. } | Op::Wgmma { .. } | Op::Tcgen05Mma { .. } | Op::Tcgen05Copy { .. } => {
+                mixed[1] = true
+            }
             Op::TensormapCopyFence { .. } => mixed[0] = true,
             Op::Load(access, _) if access.read_only || access.place.space == Space::Const => mixed[0] = true,
             _ => {}

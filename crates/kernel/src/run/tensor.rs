@@ -35,7 +35,9 @@ impl Memory {
 
     fn holds(&self, cells: &Cells) -> bool {
         let columns = cells.column..cells.column + cells.columns;
-        columns.clone().all(|column| self.allocated.iter().any(|(start, size)| (*start..start + size).contains(&column)))
+        columns
+            .clone()
+            .all(|column| self.allocated.iter().any(|(start, size)| (*start..start + size).contains(&column)))
     }
 }
 
@@ -142,6 +144,7 @@ impl Run<'_> {
         TensorAddress::from_bits((self.warps[warp].get(at, lane) as u32).wrapping_add(offset as u32))
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn touch_cells(&mut self, warp: usize, pc: Pc, lane: u32, record: u32, strand: StrandId, cta: Cta, cells: &Cells) {
         if !self.tensor[cta as usize].holds(cells) {
             let why = format!("columns {} to {} are not allocated", cells.column, cells.column + cells.columns - 1);
@@ -338,8 +341,13 @@ impl Run<'_> {
             let Some((own, offset)) = self.mbarrier_at(warp, pc, lane, at) else { continue };
             let time = self.order.time(warp as u32);
             self.order.change(warp as u32, 1 << lane, |views, _| views.times.tensor_out = time);
-            let strands: Vec<StrandId> =
-                self.warps[warp].groups.tensor.iter().filter(|(_, by)| *by == lane).map(|(strand, _)| *strand).collect();
+            let strands: Vec<StrandId> = self.warps[warp]
+                .groups
+                .tensor
+                .iter()
+                .filter(|(_, by)| *by == lane)
+                .map(|(strand, _)| *strand)
+                .collect();
             let ctas = match multicast {
                 None => vec![own],
                 Some(mask) => {
@@ -354,7 +362,9 @@ impl Run<'_> {
                 let commit = self.order.strand(StrandKind::Tcgen05(Tensor::Load), warp as u32, 1 << lane, false);
                 self.hand_out(warp, lane, (cta, offset));
                 self.complete_by_strand(warp, pc, (cta, offset), commit, 0, 1);
-                let Some(Handle::Phase { object, phase }) = self.order.strand_at(commit).done.first().copied() else { continue };
+                let Some(Handle::Phase { object, phase }) = self.order.strand_at(commit).done.first().copied() else {
+                    continue;
+                };
                 for strand in &strands {
                     let known = self.order.strand_at(*strand).done.iter().any(|handle| match handle {
                         Handle::Phase { object: own, .. } => *own == object,

@@ -10,75 +10,89 @@ use crate::order::record::StrandId;
 
 /// Lanes that stand at the same instruction.
 #[derive(Clone, Debug)]
-pub struct Fragment {
-    pub pc: Pc,
-    pub mask: u32,
-    pub blocked: Option<Block>,
+pub(super) struct Fragment {
+    pub(super) pc: Pc,
+    pub(super) mask: u32,
+    pub(super) blocked: Option<Block>,
 }
 
 /// What a lane waits for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Block {
-    Barrier { id: u32, generation: u32 },
-    Cluster { phase: u32 },
+pub(super) enum Block {
+    Barrier {
+        id: u32,
+        generation: u32,
+    },
+    Cluster {
+        phase: u32,
+    },
     /// Other lanes of the warp, at this instruction.
-    Lanes { mask: u32 },
-    SyncWarp { mask: u32 },
-    Mbarrier { object: Object, phase: u32 },
+    Lanes {
+        mask: u32,
+    },
+    SyncWarp {
+        mask: u32,
+    },
+    Mbarrier {
+        object: Object,
+        phase: u32,
+    },
     /// A change of memory.
-    Memory { version: u64 },
+    Memory {
+        version: u64,
+    },
 }
 
 /// The last unsuccessful question of a lane, to know a retry from a peek.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct Asked {
-    pub pc: Pc,
-    pub address: u64,
-    pub state: u64,
-    pub effects: u32,
-    pub times: u32,
+pub(super) struct Asked {
+    pub(super) pc: Pc,
+    pub(super) address: u64,
+    pub(super) state: u64,
+    pub(super) effects: u32,
+    pub(super) times: u32,
 }
 
-pub struct Warp {
-    pub cta: Cta,
+pub(super) struct Warp {
+    pub(super) cta: Cta,
     /// The first thread of the warp, in the grid.
-    pub thread: u32,
-    pub registers: Vec<[u64; 32]>,
-    pub taint: Vec<(u32, Taint)>,
-    pub carry: [u64; 32],
-    pub fragments: Vec<Fragment>,
-    pub exited: u32,
-    pub asked: Box<[Asked; 32]>,
+    pub(super) thread: u32,
+    pub(super) registers: Vec<[u64; 32]>,
+    pub(super) taint: Vec<(u32, Taint)>,
+    pub(super) carry: [u64; 32],
+    pub(super) fragments: Vec<Fragment>,
+    pub(super) exited: u32,
+    pub(super) asked: Box<[Asked; 32]>,
     /// How many instructions with an effect each lane has executed.
-    pub effects: [u32; 32],
+    pub(super) effects: [u32; 32],
     /// An answer that a lane branched on, with what it must wait for before it does anything else.
-    pub owes: [Option<(Object, u32)>; 32],
-    pub steps: u64,
-    pub lane_steps: u64,
-    pub groups: Groups,
+    pub(super) owes: [Option<(Object, u32)>; 32],
+    pub(super) steps: u64,
+    pub(super) lane_steps: u64,
+    pub(super) groups: Groups,
     /// Lanes that arrived at the cluster barrier, and their phase.
-    pub cluster_arrived: u32,
-    pub cluster_phase: [u32; 32],
+    pub(super) cluster_arrived: u32,
+    pub(super) cluster_phase: [u32; 32],
 }
 
 /// Groups of asynchronous operations that nobody has waited for: of `cp.async` and bulk copies per lane, of `wgmma` and
 /// `tcgen05` per warp.
 #[derive(Default)]
-pub struct Groups {
-    pub open_copies: [Vec<StrandId>; 32],
-    pub copies: [VecDeque<Vec<StrandId>>; 32],
-    pub open_bulk: [Vec<StrandId>; 32],
-    pub bulk: [VecDeque<Vec<StrandId>>; 32],
-    pub wgmma_open: Vec<StrandId>,
-    pub wgmma: Vec<Vec<StrandId>>,
-    pub tensor_loads: Vec<StrandId>,
-    pub tensor_stores: Vec<StrandId>,
+pub(super) struct Groups {
+    pub(super) open_copies: [Vec<StrandId>; 32],
+    pub(super) copies: [VecDeque<Vec<StrandId>>; 32],
+    pub(super) open_bulk: [Vec<StrandId>; 32],
+    pub(super) bulk: [VecDeque<Vec<StrandId>>; 32],
+    pub(super) wgmma_open: Vec<StrandId>,
+    pub(super) wgmma: Vec<Vec<StrandId>>,
+    pub(super) tensor_loads: Vec<StrandId>,
+    pub(super) tensor_stores: Vec<StrandId>,
     /// tcgen05 operations that a commit makes an arrival of, with their lane.
-    pub tensor: Vec<(StrandId, u32)>,
+    pub(super) tensor: Vec<(StrandId, u32)>,
 }
 
 impl Warp {
-    pub fn new(cta: Cta, thread: u32, lanes: u32, registers: u32) -> Warp {
+    pub(super) fn new(cta: Cta, thread: u32, lanes: u32, registers: u32) -> Warp {
         Warp {
             cta,
             thread,
@@ -99,7 +113,7 @@ impl Warp {
     }
 
     #[inline]
-    pub fn get(&self, source: Source, lane: u32) -> u64 {
+    pub(super) fn get(&self, source: Source, lane: u32) -> u64 {
         match source {
             Source::Register(register) => self.registers[register as usize][lane as usize],
             Source::Constant(value) => value,
@@ -107,13 +121,13 @@ impl Warp {
     }
 
     #[inline]
-    pub fn set(&mut self, register: Register, lane: u32, value: u64) {
+    pub(super) fn set(&mut self, register: Register, lane: u32, value: u64) {
         self.registers[register as usize][lane as usize] = value;
     }
 
     /// What the value depends on, for any of these lanes.
     #[inline]
-    pub fn taint_of(&self, source: Source, lanes: u32) -> Taint {
+    pub(super) fn taint_of(&self, source: Source, lanes: u32) -> Taint {
         match source {
             Source::Register(register) => {
                 let (mask, taint) = self.taint[register as usize];
@@ -123,19 +137,19 @@ impl Warp {
         }
     }
 
-    pub fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.fragments.is_empty()
     }
 
     /// Lanes that are not at their end.
-    pub fn alive(&self) -> u32 {
+    pub(super) fn alive(&self) -> u32 {
         !self.exited
     }
 }
 
 /// The lanes of a mask, one by one.
 #[inline]
-pub fn lanes(mask: u32) -> impl Iterator<Item = u32> {
+pub(super) fn lanes(mask: u32) -> impl Iterator<Item = u32> {
     let mut left = mask;
     std::iter::from_fn(move || {
         if left == 0 {

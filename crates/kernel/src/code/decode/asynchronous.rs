@@ -77,7 +77,9 @@ fn bulk(context: &Context, reduce: bool) -> Decoded<Op> {
     let (to, from) = (context.place(0, to)?, context.place(1, from)?);
     let bytes = context.from(2, Ty::U32)?;
     if context.has("mbarrier::complete_tx::bytes") {
-        let completion = Completion::Mbarrier(context.place(3, if to.space == Space::Shared { Space::Shared } else { Space::SharedCluster })?);
+        let completion = Completion::Mbarrier(
+            context.place(3, if to.space == Space::Shared { Space::Shared } else { Space::SharedCluster })?,
+        );
         if from.space == Space::Global && !reduce {
             return Ok(Op::BulkLoad { to, from, bytes, completion, multicast: multicast(context, 4)? });
         }

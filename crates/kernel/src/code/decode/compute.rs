@@ -20,7 +20,8 @@ pub(super) fn op(context: &Context, opcode: &str) -> Decoded<Op> {
         }
         "bfi" => {
             let ty = context.ty()?;
-            let from = [context.from(1, ty)?, context.from(2, ty)?, context.from(3, Ty::U32)?, context.from(4, Ty::U32)?];
+            let from =
+                [context.from(1, ty)?, context.from(2, ty)?, context.from(3, Ty::U32)?, context.from(4, Ty::U32)?];
             Ok(Op::InsertField { ty, to: context.to(0)?, from })
         }
         "add" | "sub" | "addc" | "subc" | "mad" | "madc" | "mul" if context.has("cc") || opcode.ends_with('c') => {
@@ -185,7 +186,10 @@ fn moved(context: &Context) -> Decoded<Op> {
     let ty = context.ty()?;
     let (to, from) = (context.operand(0)?, context.operand(1)?);
     if let Operand::Register(name) = from
-        && matches!(name.as_str(), "%clock" | "%clock64" | "%clock_hi" | "%globaltimer" | "%globaltimer_lo" | "%globaltimer_hi")
+        && matches!(
+            name.as_str(),
+            "%clock" | "%clock64" | "%clock_hi" | "%globaltimer" | "%globaltimer_lo" | "%globaltimer_hi"
+        )
     {
         return Ok(Op::Clock { to: context.register_of(to)? });
     }

@@ -15,7 +15,9 @@ pub(super) fn op(context: &Context, opcode: &str) -> Decoded<Op> {
         "red" if context.has("async") => store_async(context, true),
         "atom" | "red" => atomic(context, opcode),
         "prefetch" | "prefetchu" | "applypriority" => Ok(Op::Nothing),
-        "createpolicy" => Ok(Op::Opaque { to: vec![context.to(0)?], from: Vec::new(), why: Unknown::Environment, commutes: false }),
+        "createpolicy" => {
+            Ok(Op::Opaque { to: vec![context.to(0)?], from: Vec::new(), why: Unknown::Environment, commutes: false })
+        }
         "cvta" => convert_address(context),
         "isspacep" => Ok(Op::IsSpace { to: context.to(0)?, from: context.from(1, Ty::U64)?, space: context.space() }),
         "mapa" => Ok(Op::MapAddress {
@@ -24,9 +26,7 @@ pub(super) fn op(context: &Context, opcode: &str) -> Decoded<Op> {
             rank: context.from(2, Ty::U32)?,
             space: context.space(),
         }),
-        "getctarank" => {
-            Ok(Op::CtaRank { to: context.to(0)?, from: context.from(1, Ty::U64)?, space: context.space() })
-        }
+        "getctarank" => Ok(Op::CtaRank { to: context.to(0)?, from: context.from(1, Ty::U64)?, space: context.space() }),
         "ldmatrix" | "stmatrix" => matrix(context, opcode),
         "movmatrix" => {
             let from = vec![context.from(1, Ty::U32)?];
@@ -88,7 +88,9 @@ fn atomic(context: &Context, opcode: &str) -> Decoded<Op> {
     let first = usize::from(opcode == "atom");
     let place = context.place(first, context.space())?;
     let access = access(context, place, true)?;
-    if access.ty.bits == 128 || context.words().any(|word| word.starts_with("v2") || word.starts_with("v4") || word == "v8") {
+    if access.ty.bits == 128
+        || context.words().any(|word| word.starts_with("v2") || word.starts_with("v4") || word == "v8")
+    {
         return Err("a vector or 128 bits at once".to_owned());
     }
     let to = if opcode == "atom" { context.maybe_to(context.operand(0)?)? } else { None };

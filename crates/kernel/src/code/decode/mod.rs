@@ -27,8 +27,8 @@ pub(super) fn entry(
 ) -> Result<Entry, Box<Diagnostic>> {
     let refuse = |why: String| Box::new(Diagnostic::error(name.span, format!("entry `{}`: {why}", name.node)));
     let parameters = directives::parameters(header, &name.node).map_err(refuse)?;
-    let mut flat =
-        Flat::of(body, SPECIALS).map_err(|(span, why)| Box::new(Diagnostic::error(span, format!("cannot be read: {why}"))))?;
+    let mut flat = Flat::of(body, SPECIALS)
+        .map_err(|(span, why)| Box::new(Diagnostic::error(span, format!("cannot be read: {why}"))))?;
     let layout = lay_out(module, &mut flat);
     let mut code = Vec::new();
     for line in &flat.lines {
@@ -208,8 +208,8 @@ fn op(context: &Context) -> Decoded<Op> {
         "bar" | "barrier" | "mbarrier" | "fence" | "membar" | "griddepcontrol" => synchronise::op(context, opcode),
         "cp" => asynchronous::op(context),
         "wgmma" | "tcgen05" | "mma" => tensor::op(context, opcode),
-        "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "call" | "nanosleep" | "pmevent" | "setmaxnreg" | "shfl"
-        | "vote" | "match" | "redux" | "elect" | "activemask" => warp::op(context, opcode),
+        "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "call" | "nanosleep" | "pmevent" | "setmaxnreg"
+        | "shfl" | "vote" | "match" | "redux" | "elect" | "activemask" => warp::op(context, opcode),
         _ => compute::op(context, opcode),
     }
 }

@@ -74,11 +74,7 @@ fn barrier(context: &Context) -> Decoded<Op> {
 }
 
 fn mbarrier_place(context: &Context, index: usize) -> Decoded<Place> {
-    let space = match context.space() {
-        Space::Generic => Space::Generic,
-        space => space,
-    };
-    context.place(index, space)
+    context.place(index, context.space())
 }
 
 fn mbarrier(context: &Context) -> Decoded<Op> {
@@ -109,7 +105,11 @@ fn arrive(context: &Context, drop: bool) -> Decoded<Op> {
     let token = if has_token { context.maybe_to(first)? } else { None };
     let at = usize::from(has_token);
     let rest = (context.count() > at + 1).then(|| context.from(at + 1, Ty::U32)).transpose()?;
-    let (count, expect) = if context.has("expect_tx") { (Source::Constant(1), rest) } else { (rest.unwrap_or(Source::Constant(1)), None) };
+    let (count, expect) = if context.has("expect_tx") {
+        (Source::Constant(1), rest)
+    } else {
+        (rest.unwrap_or(Source::Constant(1)), None)
+    };
     Ok(Op::MbarrierArrive {
         at: mbarrier_place(context, at)?,
         count,

@@ -70,11 +70,9 @@ fn tcgen05(context: &Context) -> Decoded<Op> {
     let word = context.words().next().unwrap_or("");
     let group = group(context);
     Ok(match word {
-        "alloc" => Op::Tcgen05Alloc {
-            to: context.place(0, context.space())?,
-            columns: context.from(1, Ty::U32)?,
-            group,
-        },
+        "alloc" => {
+            Op::Tcgen05Alloc { to: context.place(0, context.space())?, columns: context.from(1, Ty::U32)?, group }
+        }
         "dealloc" => Op::Tcgen05Dealloc { at: context.from(0, Ty::U32)?, columns: context.from(1, Ty::U32)?, group },
         "relinquish_alloc_permit" => Op::Tcgen05Relinquish,
         "ld" if !context.has("red") => {
@@ -88,7 +86,14 @@ fn tcgen05(context: &Context) -> Decoded<Op> {
             let (shape, repeat) = shape_and_repeat(context)?;
             let last = context.count() - 1;
             let half_split = (context.count() > 2).then(|| context.from(1, Ty::U32)).transpose()?;
-            Op::Tcgen05Store { at, offset, shape, repeat, from: context.sources(context.operand(last)?, Ty::U32)?, half_split }
+            Op::Tcgen05Store {
+                at,
+                offset,
+                shape,
+                repeat,
+                from: context.sources(context.operand(last)?, Ty::U32)?,
+                half_split,
+            }
         }
         "wait::ld" => Op::Tcgen05WaitLoad,
         "wait::st" => Op::Tcgen05WaitStore,

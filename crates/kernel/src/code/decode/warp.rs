@@ -48,7 +48,7 @@ fn call(context: &Context) -> Decoded<Op> {
 }
 
 /// The first of a pair `%r|%p`, and the second.
-fn pair<'t>(operand: &'t Operand) -> (&'t Operand, Option<&'t Operand>) {
+fn pair(operand: &Operand) -> (&Operand, Option<&Operand>) {
     match operand {
         Operand::Pair(first, second) => (&first.node, Some(&second.node)),
         other => (other, None),
@@ -117,15 +117,17 @@ fn reduce(context: &Context) -> Decoded<Op> {
         return Ok(Op::Opaque { to: vec![context.to(0)?], from, why: crate::code::op::Unknown::Float, commutes: true });
     }
     let operation = if operation == Atomic::Exchange { return Err("no operation".into()) } else { operation };
-    Ok(Op::ReduceWarp { operation, ty, to: context.to(0)?, from: context.from(1, ty)?, mask: context.from(2, Ty::U32)? })
+    Ok(Op::ReduceWarp {
+        operation,
+        ty,
+        to: context.to(0)?,
+        from: context.from(1, ty)?,
+        mask: context.from(2, Ty::U32)?,
+    })
 }
 
 fn elect(context: &Context) -> Decoded<Op> {
     let (to, elected) = pair(context.operand(0)?);
     let elected = elected.ok_or("a pair of destinations is expected")?;
-    Ok(Op::Elect {
-        to: context.maybe_to(to)?,
-        elected: context.register_of(elected)?,
-        mask: context.from(1, Ty::U32)?,
-    })
+    Ok(Op::Elect { to: context.maybe_to(to)?, elected: context.register_of(elected)?, mask: context.from(1, Ty::U32)? })
 }

@@ -134,12 +134,15 @@ impl About<'_> {
             Region::Global(index) => {
                 let name = self.launch.buffers.get(index as usize).map(|buffer| buffer.name.clone());
                 let variables = || self.module.variables.iter().filter(|variable| variable.address != 0);
-                let variable = || variables().nth(index as usize - self.launch.buffers.len()).map(|own| own.name.clone());
+                let variable =
+                    || variables().nth(index as usize - self.launch.buffers.len()).map(|own| own.name.clone());
                 format!("`{}` + {at}", name.or_else(variable).unwrap_or_default())
             }
             Region::Shared(cta) => {
-                let named = self.entry.shared.iter().find(|(_, start, bytes)| (*start..start + bytes).contains(&(at as u32)));
-                let (name, start) = named.map_or(("dynamic shared memory", self.entry.dynamic_shared), |(name, start, _)| (name, *start));
+                let named =
+                    self.entry.shared.iter().find(|(_, start, bytes)| (*start..start + bytes).contains(&(at as u32)));
+                let (name, start) = named
+                    .map_or(("dynamic shared memory", self.entry.dynamic_shared), |(name, start, _)| (name, *start));
                 format!("{name} + {} of CTA {cta}", at as i64 - i64::from(start))
             }
             Region::Tensor(cta) => format!("tensor memory of CTA {cta}, lane {}, column {}", at / 512, at % 512),
@@ -273,7 +276,9 @@ fn answer(told: &Told) -> String {
             readings.dedup();
             format!("depends on how the ISA is read ({})", readings.join(", "))
         }
-        Answer::Unproved => format!("nothing found in {}; not proved", phrase::count(u64::from(told.schedules), "schedule")),
+        Answer::Unproved => {
+            format!("nothing found in {}; not proved", phrase::count(u64::from(told.schedules), "schedule"))
+        }
     }
 }
 
@@ -308,7 +313,8 @@ fn doubt_text(text: &mut String, doubt: &ToldDoubt) {
             let _ = writeln!(text, "  {}", doubt.message);
         }
         Some(place) => {
-            let source = place.source.as_ref().map_or_else(String::new, |line| format!(" ({}:{})", line.file, line.line));
+            let source =
+                place.source.as_ref().map_or_else(String::new, |line| format!(" ({}:{})", line.file, line.line));
             let _ = writeln!(text, "  line {}{source}: {}\n    {}", place.line, shortened(&place.text), doubt.message);
         }
     }
@@ -346,10 +352,18 @@ pub fn inventory_text(inventory: &Inventory, source: &Source) -> String {
                 () => format!("{} bits", parameter.bytes * 8),
             })
             .collect();
-        let _ = writeln!(text, "  parameters: {}", if parameters.is_empty() { "none".to_owned() } else { parameters.join(", ") });
+        let _ = writeln!(
+            text,
+            "  parameters: {}",
+            if parameters.is_empty() { "none".to_owned() } else { parameters.join(", ") }
+        );
         let _ = writeln!(text, "  instructions: {}", entry.code.len() - 1);
         let features: Vec<String> = own.features.iter().map(|(name, count)| format!("{name} ({count})")).collect();
-        let _ = writeln!(text, "  uses: {}", if features.is_empty() { "no synchronisation".to_owned() } else { features.join(", ") });
+        let _ = writeln!(
+            text,
+            "  uses: {}",
+            if features.is_empty() { "no synchronisation".to_owned() } else { features.join(", ") }
+        );
         for (name, (count, pc)) in &own.unmodelled {
             let line = source.line(entry.code[*pc as usize].span.start);
             let _ = writeln!(text, "  no model: {name}, {} (line {line})", phrase::count(u64::from(*count), "time"));

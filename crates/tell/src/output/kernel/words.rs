@@ -91,11 +91,15 @@ fn out_of_bounds(fault: &Fault) -> String {
 fn waiting(stuck: &Stuck) -> String {
     let who = format!("CTA {}, warp {}, {} of 32 lanes", stuck.cta, stuck.warp, stuck.lanes.count_ones());
     let what = match &stuck.why {
-        Waiting::Barrier { id, arrived, expected } => format!("waits at barrier {id}: {arrived} of {expected} threads are there"),
+        Waiting::Barrier { id, arrived, expected } => {
+            format!("waits at barrier {id}: {arrived} of {expected} threads are there")
+        }
         Waiting::Cluster => "waits at the barrier of the cluster".to_owned(),
         Waiting::Lanes { missing } => format!("waits for lanes {missing:#x} of its warp"),
         Waiting::Mbarrier { at, phase, pending, bytes } => {
-            format!("waits for phase {phase} of the mbarrier at {at:#x}: {pending} arrivals and {bytes} bytes are pending")
+            format!(
+                "waits for phase {phase} of the mbarrier at {at:#x}: {pending} arrivals and {bytes} bytes are pending"
+            )
         }
         Waiting::Memory => "waits for a value in memory".to_owned(),
         Waiting::Steps => "runs on".to_owned(),
@@ -105,7 +109,9 @@ fn waiting(stuck: &Stuck) -> String {
 
 fn protocol(what: &Protocol) -> (String, &'static str) {
     match what {
-        Protocol::NotAnMbarrier => ("the address is not that of an initialised mbarrier".to_owned(), sections::MBARRIER),
+        Protocol::NotAnMbarrier => {
+            ("the address is not that of an initialised mbarrier".to_owned(), sections::MBARRIER)
+        }
         Protocol::TooManyArrivals => ("more arrivals than the phase has pending".to_owned(), sections::MBARRIER),
         Protocol::TooManyBytes => ("the tx-count leaves its range".to_owned(), sections::MBARRIER),
         Protocol::CountOutOfRange(count) => {
@@ -116,8 +122,13 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
             (format!("barrier {id} is used for {given} threads while {expected} are awaited"), sections::BAR)
         }
         Protocol::BarrierNumber(number) => (format!("there is no barrier {number}; there are 16"), sections::BAR),
-        Protocol::ClusterTwice => ("a thread arrives twice at the barrier of the cluster".to_owned(), sections::BARRIER_CLUSTER),
-        Protocol::ClusterAlone => ("a thread waits at the barrier of the cluster without having arrived".to_owned(), sections::BARRIER_CLUSTER),
+        Protocol::ClusterTwice => {
+            ("a thread arrives twice at the barrier of the cluster".to_owned(), sections::BARRIER_CLUSTER)
+        }
+        Protocol::ClusterAlone => (
+            "a thread waits at the barrier of the cluster without having arrived".to_owned(),
+            sections::BARRIER_CLUSTER,
+        ),
         Protocol::TensorMemory(why) => (why.clone(), ""),
         Protocol::DescriptorAlone => ("a descriptor is wrong".to_owned(), ""),
     }
