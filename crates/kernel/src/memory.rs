@@ -78,7 +78,11 @@ impl Memory {
         }
         let bytes = (entry.dynamic_shared + launch.shared) as usize;
         let shared = (0..launch.ctas())
-            .map(|_| Buffer { name: "shared memory".to_owned(), base: 0, data: vec![0; bytes], taint: Vec::new() })
+            .map(|_| {
+                // Nobody knows what lies there at the start.
+                let taint = vec![unknown; bytes.div_ceil(4)];
+                Buffer { name: "shared memory".to_owned(), base: 0, data: vec![0; bytes], taint }
+            })
             .collect();
         let mut memory = Memory {
             buffers,

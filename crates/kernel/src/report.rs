@@ -110,7 +110,8 @@ pub enum Protocol {
     ClusterTwice,
     ClusterAlone,
     TensorMemory(String),
-    DescriptorAlone,
+    /// The CTA may have ended when its shared memory is accessed from another.
+    ExitBeforeAccess { owner: u32 },
 }
 
 /// Why there is no proof.

@@ -8,6 +8,7 @@ use super::warp::{Asked, Block, lanes};
 use crate::code::op::{Access, Atomic, Op, Order as MemoryOrder, Pc, Place, Register, Source, Space};
 use crate::footprint::fragments::{Rows, Wmma};
 use crate::memory::{At, Taint};
+use crate::code::ty;
 use crate::order::record::{Kind, Path, Record, RecordId};
 use crate::order::{Region, Touch, Touched, Views};
 use crate::report::{Doubt, Finding};
@@ -81,6 +82,11 @@ impl Run<'_> {
     ) -> Touched {
         if len == 0 {
             return Touched::default();
+        }
+        if let Region::Shared(owner) = region
+            && owner != self.order.record_at(record).cta
+        {
+            self.remote.insert((owner, record, lane));
         }
         self.touch_with(record, views, lane, region, start, len, map, false)
     }
@@ -267,7 +273,7 @@ impl Run<'_> {
             let new = super::compute::atomic(operation, access.ty, old, a, b);
             let taint = self.taint_of_all(warp, &from, 1 << lane);
             let mut taint = self.union(taint, of_memory);
-            if new.is_none() {
+            if new.is_none() || access.ty.kind == ty::Kind::Float {
                 let class = self.taints.class(taint::FLOAT);
                 taint = self.union(taint, class);
             }

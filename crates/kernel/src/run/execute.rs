@@ -129,8 +129,10 @@ impl Run<'_> {
         for lane in lanes(active) {
             self.settle_debt(warp, pc, lane);
         }
-        self.warps[warp].exited |= active;
         let cta = self.warps[warp].cta;
+        let sent = self.order.sent(warp as u32, active);
+        self.exits[cta as usize].receive_execution(&sent);
+        self.warps[warp].exited |= active;
         if self.warps[warp].alive() == 0 {
             for id in 0..16 {
                 self.settle_barrier(cta, id);
@@ -173,7 +175,7 @@ impl Run<'_> {
             // A branch on "not yet": the lane must come to a wait before it does anything else.
             for lane in lanes(mask) {
                 let asked = self.warps[warp].asked[lane as usize];
-                self.warps[warp].owes[lane as usize] = Some((asked.address as u32, asked.state as u32));
+                self.warps[warp].owes[lane as usize] = Some((asked.address, asked.state));
             }
         }
     }

@@ -7,7 +7,7 @@ use super::warp::{Block, lanes};
 use crate::code::op::{Order, Pc, Place, Register, Scope, Source};
 use crate::order::clock::Object;
 use crate::order::record::{Handle, Kind, Path, StrandId};
-use crate::order::{Cta, Known, Region};
+use crate::order::{Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
 
 const MOST_COUNT: u64 = (1 << 20) - 1;
@@ -346,7 +346,9 @@ impl Run<'_> {
                     passed |= 1 << lane;
                     self.pass(warp, pc, lane, (cta, at), phase, order, scope);
                     self.warps[warp].asked[lane as usize].times = 0;
-                    self.warps[warp].owes[lane as usize] = None;
+                    if self.warps[warp].owes[lane as usize] == Some((at, state)) {
+                        self.warps[warp].owes[lane as usize] = None;
+                    }
                     continue;
                 }
                 if retry {
@@ -407,6 +409,12 @@ impl Run<'_> {
                     if mutual {
                         known.receive(published);
                     }
+                }
+            } else {
+                // An acquire fence behind a relaxed wait takes them.
+                for (cta, scope, published) in &finished.published {
+                    let message = Message { known: published.clone(), scope: *scope, cta: *cta };
+                    views.heard.push(Rc::new(message));
                 }
             }
             // Bytes are shown to a wait of any scope (reading complete-tx-scope).

@@ -25,7 +25,7 @@ use crate::launch::Launch;
 use crate::memory::{Memory, Taint};
 use crate::order::policy::Policy;
 use crate::order::record::{Kind, Path, Record, RecordId};
-use crate::order::{Cta, Message, Order, Region};
+use crate::order::{Cta, Known, Message, Order, Region};
 use crate::report::{Covered, Doubt, Finding};
 use taint::Taints;
 use warp::Warp;
@@ -72,6 +72,10 @@ pub struct Run<'a> {
     stopped: bool,
     /// Lanes of the instruction under way that cannot go on.
     blocking: Option<(u32, warp::Block)>,
+    /// What the threads of each CTA know together when they end.
+    exits: Vec<Known>,
+    /// Accesses to the shared memory of another CTA: of which CTA, the record, the lane.
+    remote: BTreeSet<(Cta, RecordId, u32)>,
     /// Instructions of which several lanes synchronise through memory, credited or not.
     flags: BTreeSet<Pc>,
 }
@@ -115,6 +119,8 @@ impl<'a> Run<'a> {
             covered: Covered::default(),
             stopped: false,
             blocking: None,
+            exits: vec![Known::default(); ctas as usize],
+            remote: BTreeSet::new(),
             flags: BTreeSet::new(),
             options,
         };
@@ -124,6 +130,7 @@ impl<'a> Run<'a> {
 
     fn start(&mut self) {
         let threads = self.launch.threads();
+        let environment = self.taints.class(taint::ENVIRONMENT);
         for cluster in 0..self.launch.ctas().div_ceil(self.launch.ctas_per_cluster().max(1)) {
             let object = self.order.new_object();
             self.clusters.push(barrier::Cluster::new(object, cluster));
@@ -134,14 +141,14 @@ impl<'a> Run<'a> {
                 let lanes = if left >= 32 { u32::MAX } else { (1 << left) - 1 };
                 let mut warp = Warp::new(cta, cta * threads + index * 32, lanes, self.entry.registers);
                 for lane in 0..32 {
-                    self.specials(&mut warp, cta, index, lane);
+                    self.specials(&mut warp, cta, index, lane, environment);
                 }
                 self.warps.push(warp);
             }
         }
     }
 
-    fn specials(&self, warp: &mut Warp, cta: Cta, index: u32, lane: u32) {
+    fn specials(&self, warp: &mut Warp, cta: Cta, index: u32, lane: u32, environment: Taint) {
         let launch = self.launch;
         let thread = index * 32 + lane;
         let at =
@@ -188,6 +195,10 @@ impl<'a> Run<'a> {
                 _ => 0,
             };
             warp.registers[register][lane as usize] = u64::from(value);
+            // Where a thread runs is not the launch's choice.
+            if matches!(base, "%smid" | "%nsmid" | "%warpid" | "%nwarpid" | "%gridid") {
+                warp.taint[register] = (u32::MAX, environment);
+            }
         }
     }
 
@@ -228,6 +239,7 @@ impl<'a> Run<'a> {
 
     fn at_end(&mut self) {
         self.check_reads();
+        self.check_exits();
     }
 
     /// Strong reads whose values decide something, and with which a write is not ordered.
@@ -235,6 +247,28 @@ impl<'a> Run<'a> {
         for read in &self.taints.reads {
             if let (true, Some(pc)) = (read.racy, read.decides) {
                 self.doubts.insert(Doubt::Decided { pc, by: crate::report::Cause::Read });
+            }
+        }
+    }
+
+    /// The shared memory of a CTA is there until its last thread ends: one of them must end after each access from
+    /// elsewhere in the cluster.
+    fn check_exits(&mut self) {
+        if self.stopped || self.warps.iter().any(|warp| !warp.is_done()) {
+            return;
+        }
+        for (owner, record, lane) in std::mem::take(&mut self.remote) {
+            let access = *self.order.record_at(record);
+            let known = &self.exits[owner as usize].execution;
+            let over = match access.path.strand() {
+                None => known.knows(access.warp, lane, access.time),
+                // Bulk copies may outlive the CTA (reading exit-with-bulk-stores).
+                Some(_) => true,
+            };
+            if !over {
+                let thread = self.thread(access.warp as usize, lane);
+                let what = crate::report::Protocol::ExitBeforeAccess { owner };
+                self.find(3, access.pc, Finding::Protocol { pc: access.pc, thread, what });
             }
         }
     }

@@ -66,7 +66,7 @@ pub(super) struct Warp {
     /// How many instructions with an effect each lane has executed.
     pub(super) effects: [u32; 32],
     /// An answer that a lane branched on, with what it must wait for before it does anything else.
-    pub(super) owes: [Option<(Object, u32)>; 32],
+    pub(super) owes: [Option<(u64, u64)>; 32],
     pub(super) steps: u64,
     pub(super) lane_steps: u64,
     pub(super) groups: Groups,

@@ -130,7 +130,10 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
             sections::BARRIER_CLUSTER,
         ),
         Protocol::TensorMemory(why) => (why.clone(), ""),
-        Protocol::DescriptorAlone => ("a descriptor is wrong".to_owned(), ""),
+        Protocol::ExitBeforeAccess { owner } => (
+            format!("the threads of CTA {owner}, whose shared memory this is, may all have ended by then"),
+            sections::EXIT,
+        ),
     }
 }
 
