@@ -261,6 +261,7 @@ impl Order {
             lane: touch.lane,
             mixed,
             memo: None,
+            through: Vec::new(),
             same_value: touch.same_value,
             races: Vec::new(),
             unordered_writer: false,
@@ -373,6 +374,8 @@ struct Check<'a> {
     same_value: bool,
     /// The last pair that was asked for: neighbouring cells have the same history.
     memo: Option<(RecordId, Lane, bool)>,
+    /// Accesses to the cell under way that come before through a strand.
+    through: Vec<RecordId>,
     races: Vec<(RecordId, Lane, u64)>,
     unordered_writer: bool,
     disturbed: Vec<RecordId>,
@@ -383,8 +386,9 @@ impl Check<'_> {
     fn cell(&mut self, number: u64, cell: &mut shadow::Cell, bytes: u8) {
         let kind = self.later.record.kind;
         let entry = Entry { record: self.id, lanes: 1 << self.lane, bytes };
+        self.through.clear();
         for earlier in cell.writers.iter() {
-            self.against(number, earlier, bytes);
+            self.against(number, earlier, bytes, &cell.readers);
         }
         if kind == Kind::Read {
             let (warp, path, lane) = (self.later.record.warp, self.later.record.path, 1u32 << self.lane);
@@ -404,7 +408,7 @@ impl Check<'_> {
             return;
         }
         for earlier in cell.readers.iter() {
-            self.against(number, earlier, bytes);
+            self.against(number, earlier, bytes, &cell.readers);
         }
         cell.writers.retain(|own| !self.forget(own, bytes));
         cell.readers.retain(|own| !self.forget(own, bytes));
@@ -412,7 +416,7 @@ impl Check<'_> {
         self.crowded |= cell.writers.len() > CROWD;
     }
 
-    fn against(&mut self, number: u64, earlier: &Entry, bytes: u8) {
+    fn against(&mut self, number: u64, earlier: &Entry, bytes: u8, readers: &shadow::Entries) {
         if earlier.bytes & bytes == 0 {
             return;
         }
@@ -426,6 +430,10 @@ impl Check<'_> {
             let lane = lanes.trailing_zeros();
             lanes &= lanes - 1;
             if self.ordered(earlier.record, &record, lane) {
+                continue;
+            }
+            if self.later.record.kind.writes() && self.through_strand(&record, lane, readers) {
+                self.through.push(earlier.record);
                 continue;
             }
             if self.morally_strong(&record, earlier.bytes == bytes) {
@@ -460,6 +468,19 @@ impl Check<'_> {
         answer
     }
 
+    /// On one location orders run through a strand: what comes before its access comes before a write after it
+    /// (`preserved` in causality.cat).
+    fn through_strand(&self, earlier: &Record, lane: Lane, readers: &shadow::Entries) -> bool {
+        readers.iter().any(|between| {
+            let record = &self.records[between.record as usize];
+            let Some(strand) = record.path.strand().map(|id| &self.facts.strands[id as usize]) else { return false };
+            let reader = between.lanes.trailing_zeros();
+            let middle = Later { record, views: &strand.views, strand: Some(strand), ..self.later };
+            self.facts.ordered(earlier, lane, &middle, reader)
+                && self.facts.ordered(record, reader, &self.later, self.lane)
+        })
+    }
+
     /// Two strong operations that include each other, through the same proxy, on exactly the same bytes (8.7).
     fn morally_strong(&self, earlier: &Record, same_bytes: bool) -> bool {
         let later = self.later.record;
@@ -488,7 +509,8 @@ impl Check<'_> {
         while lanes != 0 {
             let lane = lanes.trailing_zeros();
             lanes &= lanes - 1;
-            if !self.ordered(earlier.record, &record, lane) || !self.dominated(&record, lane) {
+            let before = self.through.contains(&earlier.record) || self.ordered(earlier.record, &record, lane);
+            if !before || !self.dominated(&record, lane) {
                 return false;
             }
         }
