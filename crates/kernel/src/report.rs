@@ -111,7 +111,9 @@ pub enum Protocol {
     ClusterAlone,
     TensorMemory(String),
     /// The CTA may have ended when its shared memory is accessed from another.
-    ExitBeforeAccess { owner: u32 },
+    ExitBeforeAccess {
+        owner: u32,
+    },
 }
 
 /// Why there is no proof.

@@ -1,4 +1,4 @@
-//! wgmma descriptors against the canonical layouts of PTX ISA 9.7.15.5.1.2.1.3, element by element.
+//! wgmma descriptors against the canonical layouts of PTX ISA 9.7.15.5.1.2.1.3 of PTX ISA 9.1, element by element.
 
 #![allow(clippy::unwrap_used)] // Helpers outside of test functions unwrap too.
 
@@ -117,7 +117,7 @@ fn visited_units_hold_the_elements_they_name() {
     }
 }
 
-/// The four examples that 9.7.15.5.1.2.1.3 works out, as exact layouts in elements.
+/// The four examples that 9.7.15.5.1.2.1.3 of PTX ISA 9.1 works out, as exact layouts in elements.
 #[test]
 fn the_examples_of_the_isa_come_out() {
     let exact =

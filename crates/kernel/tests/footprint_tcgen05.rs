@@ -30,7 +30,7 @@ fn descriptor(start: u64, lbo: u64, sbo: u64, swizzle: u64) -> u64 {
     start >> 4 | lbo >> 4 << 16 | sbo >> 4 << 32 | 1 << 46 | swizzle << 61
 }
 
-/// Every instruction that table 39 of 9.7.16.2.1 lists, N in a few steps.
+/// Every instruction that table 39 of 9.7.16.2.1 of PTX ISA 9.1 lists, N in a few steps.
 fn instructions() -> Vec<Mma> {
     let mut found = Vec::new();
     for kind in KINDS {
@@ -97,7 +97,7 @@ fn a_descriptor_that_triton_emits_decodes() {
     assert_eq!((mma.a_major, mma.b_major), (Major::K, Major::K));
 }
 
-/// One element of a canonical layout, in bytes, with strides as 9.7.16.3.3 and CUTLASS print them (in 16-byte units).
+/// One element of a canonical layout, in bytes, with strides as 9.7.16.3.3 of PTX ISA 9.1 and CUTLASS print them (in 16-byte units).
 fn element(bits: u64, tile: &Tile, row: u64, column: u64) -> u64 {
     let size = u64::from(tile.element_bits);
     let per = 128 / size;
@@ -192,7 +192,7 @@ fn set(cells: &[Cells]) -> BTreeSet<(u32, u32)> {
     found
 }
 
-/// Where element (row, column) of D lies in its CTA: the organizations of table 53 (9.7.16.10.5), row and column counted
+/// Where element (row, column) of D lies in its CTA: the organizations of table 53 (9.7.16.10.5 of PTX ISA 9.1), row and column counted
 /// within the CTA.
 fn place(mma: &Mma, row: u32, column: u32, lane: u32) -> (u32, u32) {
     let halves = mma.n / 2;
@@ -266,7 +266,7 @@ fn scale_factors_lie_in_all_four_quarters() {
     assert!(plain.scale_a(TensorAddress::from_bits(0)).unwrap_err().contains("no scale factors"));
 }
 
-/// Registers per lane and `.num` (9.7.16.8.3): as many cells as the warp has registers, twice as many when packed.
+/// Registers per lane and `.num` (9.7.16.8.3 of PTX ISA 9.1): as many cells as the warp has registers, twice as many when packed.
 #[test]
 fn loads_cover_as_many_cells_as_there_are_registers() {
     for (name, per, most) in

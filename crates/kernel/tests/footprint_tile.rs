@@ -1,4 +1,4 @@
-//! Tensor copies against a walk over single elements, with the swizzle read off the tables of PTX ISA 5.5.7.
+//! Tensor copies against a walk over single elements, with the swizzle read off the tables of PTX ISA 5.5.7 of PTX ISA 9.1.
 
 #![allow(clippy::unwrap_used)] // Helpers outside of test functions unwrap too.
 
@@ -9,7 +9,7 @@ use fencepost_kernel::footprint::swizzle::{Atomicity, Swizzle};
 use fencepost_kernel::footprint::tensor_copy::{Direction, Global, Shape, TensorCopy};
 use fencepost_kernel::footprint::tensor_map::{Corners, ELEMENTS, Element, Field, Fill, Interleave, Mode, TensorMap};
 
-/// The tables of 5.5.7: line by line, which 16-byte cell lies at which place of the line.
+/// The tables of 5.5.7 of PTX ISA 9.1: line by line, which 16-byte cell lies at which place of the line.
 fn table(swizzle: Swizzle, atomicity: Atomicity) -> Vec<[u64; 8]> {
     let b128 = vec![
         [0, 1, 2, 3, 4, 5, 6, 7],
@@ -302,7 +302,7 @@ fn packed(element: Element) -> TensorMap {
     }
 }
 
-/// 5.5.1.1.1: sixteen values take 8 or 12 bytes of global memory and 16 of shared memory.
+/// 5.5.1.1.1 of PTX ISA 9.1: sixteen values take 8 or 12 bytes of global memory and 16 of shared memory.
 #[test]
 fn sub_byte_types_are_padded_in_shared_memory() {
     for (element, size) in [(Element::B4x16P64, 8), (Element::B6x16, 12)] {

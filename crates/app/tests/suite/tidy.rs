@@ -23,7 +23,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("report", &["syntax"]),
     ("check", &["syntax", "program", "axiom", "machine", "report"]),
     ("repair", &["syntax", "program", "axiom", "report", "check"]),
-    ("tell", &["syntax", "program", "axiom", "report", "check", "repair"]),
+    ("kernel", &["syntax"]),
+    ("tell", &["syntax", "program", "axiom", "report", "check", "repair", "kernel"]),
     ("mapping", &["syntax", "program", "axiom", "report", "check", "tell"]),
 ];
 

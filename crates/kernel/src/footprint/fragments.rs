@@ -1,8 +1,8 @@
-//! Matrix fragments that a warp loads and stores: `ldmatrix`, `stmatrix` and `wmma` (PTX ISA 9.7.14).
+//! Matrix fragments that a warp loads and stores: `ldmatrix`, `stmatrix` and `wmma` (PTX ISA 9.7.14 of PTX ISA 9.1).
 
 use super::{Bytes, join};
 
-/// How the lanes of a warp name the rows of an `ldmatrix` or `stmatrix` (9.7.14.5.15 and .16).
+/// How the lanes of a warp name the rows of an `ldmatrix` or `stmatrix` (9.7.14.5.15 of PTX ISA 9.1 and .16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
     /// Lanes 0 up to this one hold the address of a row each; the others' addresses are ignored.
@@ -62,7 +62,7 @@ impl Rows {
     }
 }
 
-/// A matrix of `wmma`: which one, its shape, and how it lies in memory (9.7.14.3, 9.7.14.4).
+/// A matrix of `wmma`: which one, its shape, and how it lies in memory (9.7.14.3 of PTX ISA 9.1, 9.7.14.4 of PTX ISA 9.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wmma {
     /// Lines that lie apart by the stride.
@@ -141,7 +141,7 @@ fn element_bits(name: &str) -> Option<u32> {
     })
 }
 
-/// The shapes that each type has (9.7.14.1). Accumulators go with several, so for C and D any shape will do that their
+/// The shapes that each type has (9.7.14.1 of PTX ISA 9.1). Accumulators go with several, so for C and D any shape will do that their
 /// type occurs in.
 fn check_shape(shape: &str, matrix: &str, element: &str) -> Result<(), String> {
     const WHOLE: &[&str] = &["m16n16k16", "m8n32k16", "m32n8k16"];

@@ -1,4 +1,4 @@
-//! Rows of a copy in im2col mode: one row per pixel, with the channels of the pixel (PTX ISA 5.5.4).
+//! Rows of a copy in im2col mode: one row per pixel, with the channels of the pixel (PTX ISA 5.5.4 of PTX ISA 9.1).
 //!
 //! The base of the convolution filter walks through a bounding box of D, H and W, W fastest, and on to the next image when
 //! the box is done. Each stop of the base, plus the offsets of the instruction, is a pixel.
@@ -6,7 +6,7 @@
 //! The ISA draws the walk and does not write it down. Reading: it starts at the coordinates of the instruction, steps by
 //! the traversal stride, and a dimension that passes the upper corner starts again at the lower one. Images step by one.
 
-use super::tensor_copy::Row;
+use super::Row;
 use super::tensor_map::{Corners, Mode, TensorMap};
 use super::tile::advance;
 
@@ -54,13 +54,13 @@ fn step(map: &TensorMap, corners: &Corners, base: &mut [i64]) {
     base[spatial] += 1;
 }
 
-/// The first and last place of the filter base. The upper corner counts from the last element (5.5.4.1, example 1: corners
+/// The first and last place of the filter base. The upper corner counts from the last element (5.5.4.1 of PTX ISA 9.1, example 1: corners
 /// of -1 and -1 give as many places as the dimension has elements, a 3-wide filter with a padding of 1).
 fn limits(map: &TensorMap, corners: &Corners, at: usize) -> (i64, i64) {
     (i64::from(corners.lower[at]), map.dims[at + 1] as i64 - 1 + i64::from(corners.upper[at]))
 }
 
-/// A load has one offset per spatial dimension, of few bits each; a store has none (5.5.4.1).
+/// A load has one offset per spatial dimension, of few bits each; a store has none (5.5.4.1 of PTX ISA 9.1).
 fn check_offsets(map: &TensorMap, offsets: &[u16], spatial: usize) -> Result<(), String> {
     if !offsets.is_empty() && offsets.len() != spatial {
         return Err(format!("the copy has {} im2col offsets; it must have {spatial}", offsets.len()));
@@ -78,5 +78,5 @@ fn check_offsets(map: &TensorMap, offsets: &[u16], spatial: usize) -> Result<(),
 
 /// `im2col::w` keeps H and D and still goes on to further images; where halo pixels then come from is only in figures.
 pub(super) fn rows_along_width() -> Result<(), String> {
-    Err("im2col::w and im2col::w::128 are not supported: PTX ISA 5.5.5 draws their order and does not define it".into())
+    Err("im2col::w and im2col::w::128 are not supported: PTX ISA 5.5.5 of PTX ISA 9.1 draws their order and does not define it".into())
 }

@@ -1,6 +1,6 @@
-//! Shared-memory matrices behind 64-bit descriptors, as `wgmma.mma_async` reads them (PTX ISA 9.7.15.5.1.2).
+//! Shared-memory matrices behind 64-bit descriptors, as `wgmma.mma_async` reads them (PTX ISA 9.7.15.5.1.2 of PTX ISA 9.1).
 //!
-//! A tile is `rows` (M or N) by `columns` (K). The canonical layouts of 9.7.15.5.1.2.1.3 place it in units of 16 bytes;
+//! A tile is `rows` (M or N) by `columns` (K). The canonical layouts of 9.7.15.5.1.2.1.3 of PTX ISA 9.1 place it in units of 16 bytes;
 //! then the swizzle permutes the address. [`super::tcgen05`] uses the same layouts behind its own descriptor.
 
 use super::swizzle::{Atomicity, Pattern, Swizzle};
@@ -46,7 +46,7 @@ pub(super) fn field(bits: u64, shift: u32) -> u64 {
 }
 
 impl Descriptor {
-    /// The descriptor of `wgmma` (9.7.15.5.1.2.2). Every bit pattern is one: bits that the ISA leaves out are ignored.
+    /// The descriptor of `wgmma` (9.7.15.5.1.2.2 of PTX ISA 9.1). Every bit pattern is one: bits that the ISA leaves out are ignored.
     pub fn from_bits(bits: u64) -> Descriptor {
         let swizzle = match bits >> 62 {
             0 => Swizzle::None,
@@ -108,7 +108,7 @@ impl Descriptor {
         }
     }
 
-    /// Columns of an MN-major swizzle atom: 8, and 4 where 32 bytes stay together (9.7.16.10.6, table 53: 8x4).
+    /// Columns of an MN-major swizzle atom: 8, and 4 where 32 bytes stay together (9.7.16.10.6 of PTX ISA 9.1, table 53: 8x4).
     fn columns_in_atom(&self) -> u64 {
         if self.pattern.atomicity == Atomicity::B16 { 8 } else { 4 }
     }
@@ -148,7 +148,7 @@ impl Tile {
         }
         let span = pattern.swizzle.span();
         match self.major {
-            // The formula of 9.7.15.5.1.2.1.3 would run into the next row, and the leading offset has no meaning there.
+            // The formula of 9.7.15.5.1.2.1.3 of PTX ISA 9.1 would run into the next row, and the leading offset has no meaning there.
             Major::K if span != 0 && wide / 8 > span => {
                 Err(format!("K is {} bytes and the swizzle spans {span}; a K-major tile must fit the span", wide / 8))
             }
@@ -174,7 +174,7 @@ pub struct WgmmaShape {
 
 impl WgmmaShape {
     /// Reads the shape out of an opcode's modifiers, `["mma_async", "sp", "sync", "aligned", "m64n128k16", "f32", ...]`,
-    /// and checks it against table 36 (9.7.15.2): N is a multiple of 8 up to 256, and of 16 above 32 for integer types.
+    /// and checks it against table 36 (9.7.15.2 of PTX ISA 9.1): N is a multiple of 8 up to 256, and of 16 above 32 for integer types.
     pub fn from_modifiers(modifiers: &[&str]) -> Result<WgmmaShape, String> {
         let names: Vec<&str> = modifiers.iter().map(|text| text.strip_prefix('.').unwrap_or(text)).collect();
         let shape =
@@ -201,7 +201,7 @@ impl WgmmaShape {
         Ok(WgmmaShape { n, k, element_bits, sparse })
     }
 
-    /// The tile of A in shared memory: 64 rows. A sparse A holds half of K (9.7.15.6.1).
+    /// The tile of A in shared memory: 64 rows. A sparse A holds half of K (9.7.15.6.1 of PTX ISA 9.1).
     pub fn a(&self, major: Major) -> Tile {
         let columns = if self.sparse { self.k / 2 } else { self.k };
         Tile { rows: 64, columns, element_bits: self.element_bits, major }

@@ -2,7 +2,7 @@
 //!
 //! Pure functions from operands to bytes. Nothing here knows threads, order or time.
 //!
-//! Section numbers are those of PTX ISA 9.1 (9.4 moved 9.7.9 to 9.7.10, 9.7.15 to 9.7.17, 9.7.16 to 9.7.18).
+//! Section numbers are those of PTX ISA 9.1 (9.4 moved 9.7.9 of PTX ISA 9.1 to 9.7.10 of PTX ISA 9.1, 9.7.15 of PTX ISA 9.1 to 9.7.17 of PTX ISA 9.1, 9.7.16 of PTX ISA 9.1 to 9.7.18 of PTX ISA 9.1).
 //!
 //! ```
 //! use fencepost_kernel::footprint::{Bytes, matrix::{Descriptor, Major, Tile}};
@@ -54,3 +54,6 @@ pub fn join(mut ranges: Vec<Bytes>) -> Vec<Bytes> {
     }
     joined
 }
+
+/// A row of a box: the address of the tensor's element with coordinate 0 in dimension 0; nothing if the row is outside.
+type Row = Option<u64>;

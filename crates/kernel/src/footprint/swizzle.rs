@@ -1,7 +1,7 @@
-//! How tensor copies and matrix descriptors permute shared memory (PTX ISA 5.5.7, 9.7.15.5.1.2, 9.7.16.4.1).
+//! How tensor copies and matrix descriptors permute shared memory (PTX ISA 5.5.7 of PTX ISA 9.1, 9.7.15.5.1.2 of PTX ISA 9.1, 9.7.16.4.1 of PTX ISA 9.1).
 //!
 //! Every documented pattern is an exclusive-or of some address bits with the number of the 128-byte line: the tables of
-//! 5.5.7 print it line by line. The ISA's base offset, `(address / 128) % 8`, says that the line is counted from address 0
+//! 5.5.7 of PTX ISA 9.1 print it line by line. The ISA's base offset, `(address / 128) % 8`, says that the line is counted from address 0
 //! and not from the start of the box, so the functions here take whole addresses.
 
 /// The width of the span within which data moves.
@@ -16,7 +16,7 @@ pub enum Swizzle {
     B128,
 }
 
-/// What stays together while a 128-byte span is permuted. The other spans always move 16 bytes (5.5.7, table 14).
+/// What stays together while a 128-byte span is permuted. The other spans always move 16 bytes (5.5.7 of PTX ISA 9.1, table 14).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Atomicity {
     #[default]

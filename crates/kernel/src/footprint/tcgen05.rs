@@ -1,4 +1,4 @@
-//! Operands of `tcgen05.mma`: descriptors, and what they make the instruction touch (PTX ISA 9.7.16.4, 9.7.16.10).
+//! Operands of `tcgen05.mma`: descriptors, and what they make the instruction touch (PTX ISA 9.7.16.4 of PTX ISA 9.1, 9.7.16.10 of PTX ISA 9.1).
 //!
 //! Footprints are those of one CTA. With `.cta_group::2` both CTAs of a pair have the same footprint, each in its own
 //! memory: half of the rows of A and D, and half of the rows of B (reading; the ISA draws it, CUTLASS allocates it so).
@@ -8,7 +8,7 @@ use super::matrix::{Descriptor, Major, Tile, field};
 use super::swizzle::{Atomicity, Pattern, Swizzle};
 use super::tensor_memory::{Cells, LANES, TensorAddress};
 
-/// The shared-memory descriptor (9.7.16.4.1, table 40).
+/// The shared-memory descriptor (9.7.16.4.1 of PTX ISA 9.1, table 40).
 pub fn shared_descriptor(bits: u64) -> Result<Descriptor, String> {
     if bits >> 46 & 7 != 1 {
         return Err(format!("bits 46 to 48 of the descriptor are {}; they must be 1", bits >> 46 & 7));
@@ -59,7 +59,7 @@ impl Kind {
     }
 
     /// Bits that an element takes in shared memory and, for A, in tensor memory: 4- and 6-bit types have 8-bit places
-    /// except in the two kinds that only have 4-bit types (9.7.16.10.4).
+    /// except in the two kinds that only have 4-bit types (9.7.16.10.4 of PTX ISA 9.1).
     fn element_bits(self) -> u32 {
         match self {
             Kind::Tf32 => 32,
@@ -120,7 +120,7 @@ pub struct Mma {
 }
 
 impl Mma {
-    /// Decodes an instruction descriptor (9.7.16.4.2, tables 42 to 44) and checks the shape (9.7.16.2.1, table 39).
+    /// Decodes an instruction descriptor (9.7.16.4.2 of PTX ISA 9.1, tables 42 to 44) and checks the shape (9.7.16.2.1 of PTX ISA 9.1, table 39).
     pub fn new(kind: Kind, group: CtaGroup, stationary: Stationary, descriptor: u32) -> Result<Mma, String> {
         let sparse = descriptor >> 2 & 1 == 1;
         let m = if kind.is_scaled() { (descriptor >> 27 & 3) << 7 } else { (descriptor >> 24 & 0x1f) << 4 };
@@ -175,7 +175,7 @@ impl Mma {
             return Err(format!("N of tcgen05.mma.ws is {}; it must be one of {allowed:?}", self.n));
         }
         let narrow = self.kind == Kind::I8 && (self.group == CtaGroup::Two || self.n > 32);
-        // A transposed B of 8-bit elements fills whole units of 16 (9.7.16.10.1, table 50).
+        // A transposed B of 8-bit elements fills whole units of 16 (9.7.16.10.1 of PTX ISA 9.1, table 50).
         let units = self.kind.element_bits() == 8 && self.b_major == Major::Mn;
         let step = self.group.ctas() * if narrow || units { 16 } else { 8 };
         if self.n == 0 || self.n > 256 || !self.n.is_multiple_of(step) {
@@ -194,7 +194,7 @@ impl Mma {
         Ok(())
     }
 
-    /// A in the shared memory of each CTA. A sparse A holds half of K (9.7.16.10.8).
+    /// A in the shared memory of each CTA. A sparse A holds half of K (9.7.16.10.8 of PTX ISA 9.1).
     pub fn a(&self) -> Tile {
         let columns = if self.sparse { self.k / 2 } else { self.k };
         Tile { rows: self.m / self.group.ctas(), columns, element_bits: self.kind.element_bits(), major: self.a_major }
@@ -206,7 +206,7 @@ impl Mma {
         Tile { rows, columns: self.k, element_bits: self.kind.element_bits(), major: self.b_major }
     }
 
-    /// D in the tensor memory of each CTA: one column per element, whatever its size (9.7.16.10.4.1).
+    /// D in the tensor memory of each CTA: one column per element, whatever its size (9.7.16.10.4.1 of PTX ISA 9.1).
     pub fn d(&self, address: TensorAddress) -> Result<Vec<Cells>, String> {
         let columns = match self.layout() {
             Layout::All | Layout::Half => self.n,
@@ -215,7 +215,7 @@ impl Mma {
         self.lanes(address, columns)
     }
 
-    /// A in the tensor memory of each CTA: rows in lanes as those of D, elements packed into cells (9.7.16.10.4).
+    /// A in the tensor memory of each CTA: rows in lanes as those of D, elements packed into cells (9.7.16.10.4 of PTX ISA 9.1).
     pub fn a_in_tensor_memory(&self, address: TensorAddress) -> Result<Vec<Cells>, String> {
         if self.a_major == Major::Mn {
             return Err("A is in tensor memory and transposed; it must not be".into());
@@ -233,7 +233,7 @@ impl Mma {
     }
 
     /// Scale factors of A: one row of A per lane, 32 lanes and then the next column, the same in all four quarters
-    /// (9.7.16.10.7). A cell holds four 8-bit factors of a row, of which an MMA uses one, two or four.
+    /// (9.7.16.10.7 of PTX ISA 9.1). A cell holds four 8-bit factors of a row, of which an MMA uses one, two or four.
     pub fn scale_a(&self, address: TensorAddress) -> Result<Cells, String> {
         let rows = self.m / self.group.ctas();
         if rows != 128 {
@@ -266,10 +266,10 @@ impl Mma {
 
     /// Sparsity metadata of A in tensor memory.
     pub fn metadata(&self, _address: TensorAddress) -> Result<Cells, String> {
-        Err("the cells of sparsity metadata are not supported: PTX ISA 9.7.16.10.8 gives them in figures only".into())
+        Err("the cells of sparsity metadata are not supported: PTX ISA 9.7.16.10.8 of PTX ISA 9.1 gives them in figures only".into())
     }
 
-    /// Table 53 of 9.7.16.10.5: how rows and columns of D lie in tensor memory.
+    /// Table 53 of 9.7.16.10.5 of PTX ISA 9.1: how rows and columns of D lie in tensor memory.
     fn layout(&self) -> Layout {
         match (self.group, self.stationary, self.m) {
             (CtaGroup::One, Stationary::Weights, 32) => Layout::Folded(4), // G: 1x4

@@ -1,4 +1,4 @@
-//! What a tensor copy touches: `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor` (PTX ISA 5.5, 9.7.9.27.1).
+//! What a tensor copy touches: `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor` (PTX ISA 5.5, 9.7.9.27.1 of PTX ISA 9.1).
 //!
 //! A box is a sequence of rows of dimension 0. [`super::tile`] and [`super::im2col`] say where each row lies in global
 //! memory; this file lays the rows out in shared memory and cuts them into pieces that the swizzle keeps whole.
@@ -7,7 +7,7 @@ use super::im2col;
 use super::swizzle::{Atomicity, Swizzle};
 use super::tensor_map::{Element, Interleave, Mode, TensorMap};
 use super::tile;
-use super::{Bytes, join};
+use super::{Bytes, Row, join};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -17,7 +17,7 @@ pub enum Direction {
     Store,
 }
 
-/// The load modes of the instruction (9.7.9.27.1.2). A store has the same names for the same shapes.
+/// The load modes of the instruction (9.7.9.27.1.2 of PTX ISA 9.1). A store has the same names for the same shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     Tile,
@@ -64,7 +64,7 @@ pub enum Global {
     Bytes(Bytes),
     /// Outside the tensor: a load fills the piece, a store drops it.
     Fill,
-    /// Padding of a sub-byte type: a load leaves it with an undefined value (5.5.1.1.1).
+    /// Padding of a sub-byte type: a load leaves it with an undefined value (5.5.1.1.1 of PTX ISA 9.1).
     Padding,
 }
 
@@ -74,9 +74,6 @@ pub struct Piece {
     pub shared: Bytes,
     pub global: Global,
 }
-
-/// A row of a box: the address of the tensor's element with coordinate 0 in dimension 0; nothing if the row is outside.
-pub(super) type Row = Option<u64>;
 
 /// No CTA has more shared memory than this on any target (227 KiB).
 const SHARED_MEMORY: u64 = 227 * 1024;
@@ -114,7 +111,7 @@ impl TensorCopy<'_> {
         Ok(join(ranges))
     }
 
-    /// What `complete_tx` counts for a load: the whole box, elements outside the tensor included (5.5.3.3 fills them).
+    /// What `complete_tx` counts for a load: the whole box, elements outside the tensor included (5.5.3.3 of PTX ISA 9.1 fills them).
     ///
     /// Reading: padding of sub-byte types is not counted (CUTLASS expects the packed size).
     pub fn transaction(&self) -> Result<u64, String> {
@@ -157,7 +154,7 @@ impl TensorCopy<'_> {
         let map = self.map;
         map.validate()?;
         if map.interleave != Interleave::None {
-            // The ISA names the layouts (5.5.6) and leaves the order of slices and their strides to figures.
+            // The ISA names the layouts (5.5.6 of PTX ISA 9.1) and leaves the order of slices and their strides to figures.
             return Err(format!("the interleave layout is {:?}; only maps without one are supported", map.interleave));
         }
         let tiled = matches!(self.shape, Shape::Tile | Shape::FourRows);
@@ -181,7 +178,7 @@ impl TensorCopy<'_> {
         Ok(())
     }
 
-    /// Sub-byte types start at whole groups (9.7.9.27.1.1, rule 7); a packed 4-bit one at a whole byte (reading).
+    /// Sub-byte types start at whole groups (9.7.9.27.1.1 of PTX ISA 9.1, rule 7); a packed 4-bit one at a whole byte (reading).
     fn check_first_coordinate(&self) -> Result<(), String> {
         let multiple = match self.map.element {
             Element::B4x16 => 2,
@@ -197,7 +194,7 @@ impl TensorCopy<'_> {
         }
     }
 
-    /// What only loads may do (9.7.9.27.1.1 and 5.5.7).
+    /// What only loads may do (9.7.9.27.1.1 of PTX ISA 9.1 and 5.5.7 of PTX ISA 9.1).
     fn check_direction(&self) -> Result<(), String> {
         if self.direction == Direction::Load {
             return Ok(());

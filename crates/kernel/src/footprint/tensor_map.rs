@@ -1,12 +1,12 @@
-//! The tensor-map object: what `cuTensorMapEncode*` makes and `tensormap.replace` edits (PTX ISA 5.5.8, 9.7.9.28).
+//! The tensor-map object: what `cuTensorMapEncode*` makes and `tensormap.replace` edits (PTX ISA 5.5.8 of PTX ISA 9.1, 9.7.9.28 of PTX ISA 9.1).
 //!
 //! The limits of [`TensorMap::validate`] are those of the driver API (section 6.30) and of the tensor copies
-//! (PTX ISA 9.7.9.27.1.1). NVIDIA does not publish the 128 bytes of the object, so [`TensorMap::to_bytes`] has an
+//! (PTX ISA 9.7.9.27.1.1 of PTX ISA 9.1). NVIDIA does not publish the 128 bytes of the object, so [`TensorMap::to_bytes`] has an
 //! encoding of our own: it stands for the opaque object in simulated memory and means nothing to a GPU.
 
 use super::swizzle::{Atomicity, Pattern, Swizzle};
 
-/// Element types in the order of `tensormap.replace.elemtype` (9.7.9.28, table 33); not the order of the driver's enum.
+/// Element types in the order of `tensormap.replace.elemtype` (9.7.9.28 of PTX ISA 9.1, table 33); not the order of the driver's enum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Element {
     #[default]
@@ -64,7 +64,7 @@ impl Element {
         }
     }
 
-    /// Bits that one element takes in shared memory, its share of the padding included (5.5.1.1.1).
+    /// Bits that one element takes in shared memory, its share of the padding included (5.5.1.1.1 of PTX ISA 9.1).
     pub fn shared_bits(self) -> u64 {
         match self {
             Element::B4x16P64 | Element::B6x16 => 8,
@@ -83,7 +83,7 @@ impl Element {
     }
 }
 
-/// Interleaved layouts: channels in slices of 16 or 32 bytes (5.5.6).
+/// Interleaved layouts: channels in slices of 16 or 32 bytes (5.5.6 of PTX ISA 9.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interleave {
     #[default]
@@ -92,7 +92,7 @@ pub enum Interleave {
     B32,
 }
 
-/// What stands in for elements outside the tensor (5.5.3.3).
+/// What stands in for elements outside the tensor (5.5.3.3 of PTX ISA 9.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fill {
     #[default]
@@ -100,17 +100,17 @@ pub enum Fill {
     Nan,
 }
 
-/// How a box is laid over the tensor (5.5.2).
+/// How a box is laid over the tensor (5.5.2 of PTX ISA 9.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     #[default]
     Tile,
     Im2col(Corners),
-    /// `im2col::w` and `im2col::w::128` (5.5.5).
+    /// `im2col::w` and `im2col::w::128` (5.5.5 of PTX ISA 9.1).
     Im2colWide(Corners),
 }
 
-/// The bounding box of im2col (5.5.4.1). Corners are in the order W, H, D, innermost first as everywhere else here.
+/// The bounding box of im2col (5.5.4.1 of PTX ISA 9.1). Corners are in the order W, H, D, innermost first as everywhere else here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Corners {
     pub lower: [i16; 3],
@@ -138,7 +138,7 @@ pub struct TensorMap {
     pub mode: Mode,
 }
 
-/// A field of `tensormap.replace` (9.7.9.28).
+/// A field of `tensormap.replace` (9.7.9.28 of PTX ISA 9.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     GlobalAddress,
@@ -209,7 +209,7 @@ impl TensorMap {
 
     /// One `tensormap.replace`. `index` is the instruction's ordinal, which only some fields have.
     ///
-    /// `.rank` takes one less than the rank (9.7.9.28). `.global_stride` counts from the second dimension, since the first
+    /// `.rank` takes one less than the rank (9.7.9.28 of PTX ISA 9.1). `.global_stride` counts from the second dimension, since the first
     /// has no stride of its own, and is in bytes (what compilers pass since PTX ISA 8.5; the ISA names no unit).
     pub fn replace(&mut self, field: Field, index: u32, value: u64) -> Result<(), String> {
         let word = || u32::try_from(value).map_err(|_| format!(".{} is {value}; it must fit 32 bits", field.name()));

@@ -1,4 +1,4 @@
-//! Cells of tensor memory that `tcgen05.ld`, `.st`, `.cp` and `.shift` touch (PTX ISA 9.7.16.1, .2.3, .8, .9).
+//! Cells of tensor memory that `tcgen05.ld`, `.st`, `.cp` and `.shift` touch (PTX ISA 9.7.16.1 of PTX ISA 9.1, .2.3, .8, .9).
 //!
 //! Tensor memory has 128 lanes of 512 columns; a cell has 32 bits. An address has the lane in its upper and the column in
 //! its lower half. Footprints are rectangles of whole cells: a 16-bit or 8-bit part of a cell counts as the cell.
@@ -8,7 +8,7 @@ use super::matrix::{Major, Tile};
 pub const LANES: u32 = 128;
 pub const COLUMNS: u32 = 512;
 
-/// An address of tensor memory (9.7.16.1.1).
+/// An address of tensor memory (9.7.16.1.1 of PTX ISA 9.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorAddress {
     pub lane: u32,
@@ -101,7 +101,7 @@ impl MoveShape {
         }
     }
 
-    /// The largest `.num`: 128 registers per lane (9.7.16.8.3, table 47).
+    /// The largest `.num`: 128 registers per lane (9.7.16.8.3 of PTX ISA 9.1, table 47).
     fn most(self) -> u32 {
         match self {
             MoveShape::L16x128b => 64,
@@ -111,10 +111,10 @@ impl MoveShape {
     }
 }
 
-/// What a warp moves with `tcgen05.ld` or `tcgen05.st` (9.7.16.2.3.1). `warp` is the warp's number in the CTA, `packed` says
+/// What a warp moves with `tcgen05.ld` or `tcgen05.st` (9.7.16.2.3.1 of PTX ISA 9.1). `warp` is the warp's number in the CTA, `packed` says
 /// that `.pack::16b` or `.unpack::16b` is there: two neighbouring columns for each register.
 ///
-/// A warp reaches the lanes of its quarter only, 32 times its number modulo 4 (9.7.16.8.1).
+/// A warp reaches the lanes of its quarter only, 32 times its number modulo 4 (9.7.16.8.1 of PTX ISA 9.1).
 pub fn moved(
     address: TensorAddress,
     shape: MoveShape,
@@ -146,14 +146,14 @@ pub fn moved(
     }
 }
 
-/// Whether a register of `tcgen05.ld` or `.st` holds one cell or the lower halves of two (9.7.16.8.2).
+/// Whether a register of `tcgen05.ld` or `.st` holds one cell or the lower halves of two (9.7.16.8.2 of PTX ISA 9.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     Cells,
     Halves,
 }
 
-/// The shapes of `tcgen05.cp`, with the multicast that they need (9.7.16.9.2).
+/// The shapes of `tcgen05.cp`, with the multicast that they need (9.7.16.9.2 of PTX ISA 9.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyShape {
     L128x256b,
@@ -194,7 +194,7 @@ impl CopyShape {
 
     /// The source: rows of 16 or 32 bytes behind a shared-memory descriptor, K-major.
     ///
-    /// Sixteen 4- or 6-bit values with their padding take 16 bytes, as many as they fill in tensor memory (5.5.1.1.1), so a
+    /// Sixteen 4- or 6-bit values with their padding take 16 bytes, as many as they fill in tensor memory (5.5.1.1.1 of PTX ISA 9.1), so a
     /// copy that decompresses has the same footprint.
     pub fn source(self) -> Tile {
         let (rows, columns) = match self {
@@ -223,7 +223,7 @@ impl CopyShape {
     }
 }
 
-/// What `tcgen05.shift.down` touches: 32 bytes in each of 32 lanes (9.7.16.9.3). It reads and writes within the rectangle.
+/// What `tcgen05.shift.down` touches: 32 bytes in each of 32 lanes (9.7.16.9.3 of PTX ISA 9.1). It reads and writes within the rectangle.
 ///
 /// Reading: the shape is `.31x256b`, all rows but one are moved by one row. Which row stays is not said, so the rectangle
 /// has all 32, both as read and as written.

@@ -1,6 +1,6 @@
-//! Rows of a box in tiled mode, and of the four boxes of gather4 and scatter4 (PTX ISA 5.5.3).
+//! Rows of a box in tiled mode, and of the four boxes of gather4 and scatter4 (PTX ISA 5.5.3 of PTX ISA 9.1).
 
-use super::tensor_copy::Row;
+use super::Row;
 use super::tensor_map::TensorMap;
 
 /// Elements that a box has along dimensions 1 and up. With a traversal stride a box visits every stride-th element of its
@@ -10,7 +10,7 @@ pub(super) fn counts(map: &TensorMap) -> Vec<u64> {
     outer.map(|at| u64::from(map.box_dims[at].div_ceil(map.element_strides[at].max(1)))).collect()
 }
 
-/// The rows of a box, dimension 1 fastest. Dimension 0 has no traversal stride without an interleave (5.5.3.2).
+/// The rows of a box, dimension 1 fastest. Dimension 0 has no traversal stride without an interleave (5.5.3.2 of PTX ISA 9.1).
 pub(super) fn rows(map: &TensorMap, coordinates: &[i32], each: &mut dyn FnMut(Row)) -> Result<(), String> {
     let counts = counts(map);
     let mut index = vec![0u64; counts.len()];
@@ -29,7 +29,7 @@ pub(super) fn rows(map: &TensorMap, coordinates: &[i32], each: &mut dyn FnMut(Ro
     }
 }
 
-/// The four rows of `tile::gather4`: one column and four row coordinates of a 2D tensor, whose box is one row (5.5.3.4).
+/// The four rows of `tile::gather4`: one column and four row coordinates of a 2D tensor, whose box is one row (5.5.3.4 of PTX ISA 9.1).
 pub(super) fn four_rows(map: &TensorMap, coordinates: &[i32], each: &mut dyn FnMut(Row)) -> Result<(), String> {
     if map.rank != 2 {
         return Err(format!("the rank is {}; four-row copies need rank 2", map.rank));

@@ -1,4 +1,4 @@
-//! Control flow and instructions of a warp (9.7.13, 9.7.14).
+//! Control flow and instructions of a warp (9.7.14, 9.7.15).
 
 use fencepost_syntax::instruction::Operand;
 
