@@ -12,6 +12,8 @@ Examples:
   fencepost kernel gemm.ptx --template > launch.toml a launch file to begin with
   fencepost kernel gemm.ptx --launch launch.toml     check that launch
   fencepost kernel gemm.ptx --launch a.toml --launch b.toml --sarif races.sarif
+  fencepost kernel gemm.ptx --launch launch.toml --mutate
+                                                     what each fence, wait and barrier is needed for
   fencepost kernel gemm.ptx --entry scale --grid 2 --param 1=256
                                                      the template's launch, changed by flags
 
@@ -36,6 +38,9 @@ pub(crate) struct Kernel {
     /// List entries with their parameters, what they use, and instructions without a model
     #[arg(long, conflicts_with = "launch")]
     pub(crate) inventory: bool,
+    /// Leave out or weaken each synchronisation in turn, and say what this launch needs it for
+    #[arg(long, conflicts_with_all = ["template", "inventory", "json", "sarif"])]
+    pub(crate) mutate: bool,
     /// CTAs: X, X,Y or X,Y,Z
     #[arg(long, value_name = "X,Y,Z", value_delimiter = ',')]
     pub(crate) grid: Vec<u32>,

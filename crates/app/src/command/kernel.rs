@@ -11,9 +11,10 @@ use fencepost_kernel::inventory;
 use fencepost_kernel::launch::read::{Wrong, entry_name, read, validate};
 use fencepost_kernel::launch::template::template;
 use fencepost_kernel::launch::{Argument, Launch};
+use fencepost_kernel::mutate::mutate;
 use fencepost_syntax::{Severity, Source, limits, ptx};
 use fencepost_tell::output::Status;
-use fencepost_tell::output::kernel::{About, Answer, Told, inventory_text, json, sarif, tell, text};
+use fencepost_tell::output::kernel::{About, Answer, Told, inventory_text, json, mutants_text, sarif, tell, text};
 
 use crate::cli::kernel::Kernel;
 use crate::diagnostics;
@@ -52,17 +53,21 @@ pub(crate) fn run(options: &Kernel) -> Exit {
     }
     cancel_on_interrupt();
     let mut told = Vec::new();
-    for (name, entry, launch) in launches(options, &module, &mut exit) {
+    for (entry, launch) in launches(options, &module, &mut exit) {
+        if options.mutate {
+            mutated(options, &source, &module, entry, &launch);
+            continue;
+        }
         let answer = one(options, &source, &module, entry, &launch);
         exit.status(match answer.answer {
             Answer::Proved => Status::Good,
             Answer::Found => Status::Bad,
             Answer::Depends | Answer::Unproved => Status::Unknown,
         });
-        let _ = name;
-        terminal::out(&if options.json { String::new() } else { text(&answer) });
         if options.json {
             terminal::out_json(&json(&answer));
+        } else {
+            terminal::out(&text(&answer));
         }
         told.push(answer);
     }
@@ -98,7 +103,7 @@ fn entries<'m>(module: &'m Module, name: Option<&str>, exit: &mut Exit) -> Vec<&
 }
 
 /// The launches of the command line, each with its file and entry.
-fn launches<'m>(options: &Kernel, module: &'m Module, exit: &mut Exit) -> Vec<(String, &'m Entry, Launch)> {
+fn launches<'m>(options: &Kernel, module: &'m Module, exit: &mut Exit) -> Vec<(&'m Entry, Launch)> {
     let mut found = Vec::new();
     if options.launch.is_empty() {
         let entries = entries(module, options.entry.as_deref(), exit);
@@ -109,7 +114,7 @@ fn launches<'m>(options: &Kernel, module: &'m Module, exit: &mut Exit) -> Vec<(S
         }
         for entry in entries {
             if let Some(launch) = launch(&template(entry), "the template", options, module, entry, exit) {
-                found.push((entry.name.clone(), entry, launch));
+                found.push((entry, launch));
             }
         }
         return found;
@@ -122,7 +127,7 @@ fn launches<'m>(options: &Kernel, module: &'m Module, exit: &mut Exit) -> Vec<(S
         let name = options.entry.clone().or_else(|| entry_name(&source.text));
         for entry in entries(module, name.as_deref(), exit).into_iter().take(1) {
             if let Some(launch) = launch(&source.text, &source.name, options, module, entry, exit) {
-                found.push((source.name.clone(), entry, launch));
+                found.push((entry, launch));
             }
         }
     }
@@ -182,19 +187,33 @@ fn changed(mut launch: Launch, options: &Kernel, module: &Module, entry: &Entry)
 }
 
 fn one(options: &Kernel, source: &Source, module: &Module, entry: &Entry, launch: &Launch) -> Told {
+    let report = limited(options, || check(module, entry, launch, &limits_of(options)));
+    tell(&report, &About { source, module, entry, launch })
+}
+
+fn mutated(options: &Kernel, source: &Source, module: &Module, entry: &Entry, launch: &Launch) {
+    let mutants = limited(options, || mutate(module, entry, launch, &limits_of(options)));
+    terminal::out(&mutants_text(&mutants, &About { source, module, entry, launch }));
+}
+
+fn limits_of(options: &Kernel) -> Limits {
+    Limits { steps: options.steps, schedules: options.schedules.max(1) }
+}
+
+/// Does the work under the limits of the command line, while another thread watches the memory.
+fn limited<T>(options: &Kernel, work: impl FnOnce() -> T) -> T {
     let deadline = options.time_limit.map(|time| Instant::now() + time);
-    let entered = limits::enter(deadline, Some(memory::signals()));
+    let _entered = limits::enter(deadline, Some(memory::signals()));
     let done = Arc::new(AtomicBool::new(false));
     let watched = Arc::clone(&done);
     let watch = std::thread::spawn(move || {
         while !watched.load(Ordering::Relaxed) {
             memory::measure();
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(20));
         }
     });
-    let report = check(module, entry, launch, &Limits { steps: options.steps, schedules: options.schedules.max(1) });
+    let result = work();
     done.store(true, Ordering::Relaxed);
     let _ = watch.join();
-    drop(entered);
-    tell(&report, &About { source, module, entry, launch })
+    result
 }

@@ -32,7 +32,7 @@ pub struct Module {
     pub entries: Vec<Entry>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Entry {
     pub name: String,
     pub span: Span,

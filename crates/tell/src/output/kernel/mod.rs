@@ -1,5 +1,6 @@
 //! What `fencepost kernel` says: findings with their lines, doubts, what was covered; as text, JSON and SARIF.
 
+mod mutants;
 mod sarif;
 mod words;
 
@@ -17,6 +18,7 @@ use fencepost_kernel::report::{Doubt, Finding, Report};
 use fencepost_syntax::Source;
 use serde::Serialize;
 
+pub use mutants::mutants_text;
 pub use sarif::sarif;
 
 /// The answer for one launch, in words and places.
