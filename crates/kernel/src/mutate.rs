@@ -52,7 +52,10 @@ struct Found {
 }
 
 pub fn mutate(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -> Vec<Mutant> {
-    let before = found(run(module, entry, launch, limits));
+    let first = run(module, entry, launch, limits.steps);
+    // A change may make a loop endless: much more than the kernel itself needs is enough.
+    let steps = limits.steps.min(first.covered.warp_instructions * 4 + 100_000);
+    let before = found(first);
     let mut mutants = Vec::new();
     for (pc, instruction) in entry.code.iter().enumerate() {
         for (change, op) in changes(&instruction.op) {
@@ -60,16 +63,15 @@ pub fn mutate(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) 
                 return mutants;
             }
             let changed = with(entry, pc, op);
-            let after = found(run(module, &changed, launch, limits));
+            let after = found(run(module, &changed, launch, steps));
             mutants.push(Mutant { pc: pc as Pc, change, fate: fate(&before, &after) });
         }
     }
     mutants
 }
 
-fn run(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -> Outcome {
-    // A change may make a loop endless.
-    let options = Options { policy: Policy::WEAKEST, credit: Credit::Determined, seed: 0, steps: limits.steps };
+fn run(module: &Module, entry: &Entry, launch: &Launch, steps: u64) -> Outcome {
+    let options = Options { policy: Policy::WEAKEST, credit: Credit::Determined, seed: 0, steps };
     Run::new(module, entry, launch, options).run()
 }
 

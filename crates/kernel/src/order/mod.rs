@@ -262,7 +262,9 @@ impl Order {
             mixed,
             memo: None,
             through: Vec::new(),
-            same_value: touch.same_value,
+            leaves_as_is: touch.same_value,
+            same_value: false,
+            repeats: false,
             races: Vec::new(),
             unordered_writer: false,
             disturbed: Vec::new(),
@@ -371,7 +373,9 @@ struct Check<'a> {
     id: RecordId,
     lane: Lane,
     mixed: bool,
+    leaves_as_is: bool,
     same_value: bool,
+    repeats: bool,
     /// The last pair that was asked for: neighbouring cells have the same history.
     memo: Option<(RecordId, Lane, bool)>,
     /// Accesses to the cell under way that come before through a strand.
@@ -387,6 +391,8 @@ impl Check<'_> {
         let kind = self.later.record.kind;
         let entry = Entry { record: self.id, lanes: 1 << self.lane, bytes };
         self.through.clear();
+        self.repeats = false;
+        self.same_value = self.leaves_as_is;
         for earlier in cell.writers.iter() {
             self.against(number, earlier, bytes, &cell.readers);
         }
@@ -410,8 +416,19 @@ impl Check<'_> {
         for earlier in cell.readers.iter() {
             self.against(number, earlier, bytes, &cell.readers);
         }
-        cell.writers.retain(|own| !self.forget(own, bytes));
-        cell.readers.retain(|own| !self.forget(own, bytes));
+        let repeats = self.repeats;
+        if repeats {
+            // A second write of the same value must come after all that the first came after.
+            let before = std::mem::take(&mut cell.before);
+            self.same_value = false;
+            before.iter().for_each(|earlier| self.against(number, earlier, bytes, &cell.readers));
+            cell.before = before;
+        } else {
+            cell.before.clear();
+        }
+        let before = &mut cell.before;
+        cell.writers.retain(|own| !self.forget(own, bytes) || (before.push(*own), false).1);
+        cell.readers.retain(|own| !self.forget(own, bytes) || (before.push(*own), false).1);
         cell.writers.push(entry);
         self.crowded |= cell.writers.len() > CROWD;
     }
@@ -448,6 +465,7 @@ impl Check<'_> {
             }
             let repeats = self.same_value && record.kind == Kind::Write && record.path == Path::Generic;
             if repeats && self.later.record.path == Path::Generic && earlier.bytes == bytes {
+                self.repeats = true;
                 continue;
             }
             if self.races.len() < 64 {
@@ -518,6 +536,12 @@ impl Check<'_> {
     }
 
     fn dominated(&self, earlier: &Record, lane: Lane) -> bool {
+        // A strong operation may compete with others where the earlier access may not.
+        let later = self.later.record;
+        let competes = later.strong.is_some() || later.kind == Kind::Mbarrier;
+        if competes && (earlier.strong != later.strong || earlier.kind != later.kind || earlier.size != later.size) {
+            return false;
+        }
         if self.later.strand.is_some() {
             return true;
         }

@@ -76,6 +76,8 @@ impl Entries {
 pub(super) struct Cell {
     pub(super) writers: Entries,
     pub(super) readers: Entries,
+    /// What the last write came after, and so stands for: asked only where a write of the same value is let pass.
+    pub(super) before: Vec<Entry>,
 }
 
 const PAGE: usize = 256;

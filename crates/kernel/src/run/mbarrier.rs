@@ -410,15 +410,19 @@ impl Run<'_> {
                         known.receive(published);
                     }
                 }
+                // Bytes are shown to a wait of any scope (reading complete-tx-scope).
+                known.complete(object, steps);
             } else {
                 // An acquire fence behind a relaxed wait takes them.
+                known.complete_execution(object, steps);
+                let mut bytes = Known::default();
+                bytes.complete(object, steps);
+                views.heard.push(Rc::new(Message { known: bytes, scope: Scope::Sys, cta: own }));
                 for (cta, scope, published) in &finished.published {
                     let message = Message { known: published.clone(), scope: *scope, cta: *cta };
                     views.heard.push(Rc::new(message));
                 }
             }
-            // Bytes are shown to a wait of any scope (reading complete-tx-scope).
-            known.complete(object, steps);
         });
     }
 }
