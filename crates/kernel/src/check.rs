@@ -54,7 +54,8 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
 
 fn report_of(outcome: Outcome) -> Report {
     let mut assumptions = Vec::new();
-    if outcome.covered.ctas > 1 {
+    // Only through memory does a CTA wait for one outside its cluster.
+    if outcome.covered.ctas > 1 && !outcome.flags.is_empty() {
         assumptions.push("CTAs that wait for each other are on the GPU at the same time");
     }
     Report {

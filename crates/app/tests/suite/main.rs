@@ -24,6 +24,7 @@ mod imports;
 #[path = "../../examples/support/instructions.rs"]
 mod instructions;
 mod instructions_kept;
+mod kernel;
 mod limits;
 mod machine;
 mod map;

@@ -1,0 +1,224 @@
+//! `fencepost kernel` on the command line: proofs, findings, doubts, launches, bad input, JSON and SARIF.
+
+use crate::common::schema::{schema, validate};
+use crate::common::{Folder, Run, fencepost};
+use crate::docs::root;
+
+fn double() -> String {
+    std::fs::read_to_string(root().join("examples/kernel/double.ptx")).expect("the example")
+}
+
+fn launch(name: &str) -> String {
+    std::fs::read_to_string(root().join("examples/kernel").join(name)).expect("the launch")
+}
+
+/// Runs the module with the launch of the example.
+fn run(ptx: &str, arguments: &[&str]) -> Run {
+    let folder = Folder::new();
+    folder.write("k.ptx", ptx);
+    folder.write("k.toml", launch("double.toml"));
+    folder.write("unfenced.toml", launch("double-unfenced.toml"));
+    let all: Vec<&str> = ["kernel", "k.ptx"].iter().chain(arguments).copied().collect();
+    fencepost(&folder, &all)
+}
+
+/// A kernel of one CTA with the body, and two buffers of 4 KiB.
+fn small(body: &str, threads: u32, arguments: &[&str]) -> Run {
+    let folder = Folder::new();
+    let ptx = format!(
+        ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 .ptr .global .align 16 a, .param .u64 \
+         .ptr .global .align 16 b)\n{{\n.reg .pred %p<9>;\n.reg .b32 %r<20>;\n.reg .f32 %f<4>;\n.reg .b64 %rd<9>;\n.shared .align 128 .b8 \
+         s[1024];\n.shared .align 8 .b64 m;\nld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nmov.u32 %r1, %tid.x;\nshl.b32 \
+         %r2, %r1, 2;\nmov.u32 %r3, s;\nadd.s32 %r4, %r3, %r2;\ncvt.u64.u32 %rd3, %r2;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, \
+         %rd2, %rd3;\nsetp.ne.u32 %p1, %r1, 0;\nmov.u32 %r5, m;\n{body}\nret;\n}}\n"
+    );
+    folder.write("k.ptx", ptx);
+    folder.write(
+        "k.toml",
+        format!(
+            "entry = \"k\"\nblock = [{threads}]\n[[buffer]]\nname = \"a\"\nbytes = 4096\n[[buffer]]\nname = \"b\"\nbytes = \
+             4096\n[[parameter]]\nbuffer = \"a\"\n[[parameter]]\nbuffer = \"b\"\n"
+        ),
+    );
+    let all: Vec<&str> = ["kernel", "k.ptx", "--launch", "k.toml"].iter().chain(arguments).copied().collect();
+    fencepost(&folder, &all)
+}
+
+fn says(run: &Run, code: i32, text: &str) {
+    assert!(run.code == code && run.out.contains(text), "expected {code} and {text:?}:\n{}\n{}{}", run.code, run.out, run.err);
+}
+
+/// The neighbour's number, with what stands between the store and the load.
+fn neighbour(between: &str) -> String {
+    format!(
+        "st.shared.u32 [%r4], %r1;\n{between}\nxor.b32 %r6, %r2, 4;\nadd.s32 %r7, %r3, %r6;\nld.shared.u32 %r8, [%r7];\nst.global.u32 [%rd5], \
+         %r8;"
+    )
+}
+
+#[test]
+fn a_kernel_that_is_right_is_proved_and_one_without_its_fence_is_not() {
+    says(&run(&double(), &["--launch", "k.toml"]), 0, "proved for this launch");
+    let broken = run(&double(), &["--launch", "unfenced.toml"]);
+    says(&broken, 1, "they are ordered, but no proxy fence stands between them, at tile + 0 of CTA 0");
+    assert!(broken.out.contains("line 92: st.shared.u32 [%r6], %r8;"), "{}", broken.out);
+}
+
+#[test]
+fn lanes_of_a_warp_are_threads_of_their_own() {
+    says(&small(&neighbour(""), 32, &[]), 1, "no synchronisation leads from the one to the other");
+    says(&small(&neighbour("bar.warp.sync -1;"), 32, &[]), 0, "proved");
+    says(&small(&neighbour("bar.warp.sync 3;"), 2, &[]), 0, "proved");
+    // Values are exchanged, and nothing is ordered.
+    says(&small(&neighbour("shfl.sync.idx.b32 %r9, %r1, 0, 31, -1;"), 32, &[]), 1, "race");
+    says(&small(&neighbour("bar.sync 0;"), 64, &[]), 0, "64 lanes of 2 warps in 1 CTA");
+}
+
+#[test]
+fn what_waits_for_ever_is_named() {
+    let waits = "@%p1 bra DONE;\nmbarrier.init.shared::cta.b64 [%r5], 2;\nmbarrier.arrive.shared::cta.b64 _, [%r5];\nWAIT:\n\
+                 mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], 0;\n@!%p2 bra WAIT;\nDONE:";
+    let hang = small(waits, 32, &[]);
+    says(&hang, 1, "waits for phase 0 of the mbarrier");
+    assert!(hang.out.contains("1 arrivals and 0 bytes are pending"), "{}", hang.out);
+    let partial = "setp.lt.u32 %p2, %r1, 32;\n@%p2 bra DONE;\nbar.sync 1, 64;\nDONE:\nbar.sync 0;";
+    says(&small(partial, 64, &[]), 1, "waits at barrier 1: 32 of 64 threads are there");
+}
+
+#[test]
+fn protocols_and_bounds_are_checked() {
+    let arrivals = "@%p1 bra DONE;\nmbarrier.init.shared::cta.b64 [%r5], 1;\nmbarrier.arrive.shared::cta.b64 _, [%r5], 2;\nDONE:";
+    says(&small(arrivals, 32, &[]), 1, "more arrivals than the phase has pending");
+    says(&small("mbarrier.arrive.shared::cta.b64 _, [%r5];", 1, &[]), 1, "not that of an initialised mbarrier");
+    says(&small("st.global.u32 [%rd4+4096], %r1;", 1, &[]), 1, "4 bytes at a + 4096, which has 4096 bytes");
+    says(&small("st.shared.u32 [%r4+8192], %r1;", 1, &[]), 1, "out-of-bounds");
+    says(&small("ld.global.u64 %rd6, [%rd4+4];", 1, &[]), 1, "is not a multiple of 8");
+    says(&small("trap;", 1, &[]), 1, "a trap is executed");
+}
+
+#[test]
+fn a_value_that_is_not_determined_proves_nothing() {
+    let atomic = "atom.global.add.u32 %r6, [%rd1], 1;\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 st.global.u32 [%rd2], %r1;";
+    says(&small(atomic, 64, &[]), 3, "decided by a value that depends on which thread is faster");
+    // Nobody looks at what the others added.
+    says(&small("red.global.add.u32 [%rd1], 1;", 64, &[]), 0, "proved");
+    let clock = "mov.u32 %r6, %clock;\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 st.global.u32 [%rd2], %r1;";
+    says(&small(clock, 1, &[]), 3, "decided by a clock");
+    let uninitialised = "ld.shared.u32 %r6, [%r4];\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 st.global.u32 [%rd5], %r1;";
+    says(&small(uninitialised, 1, &[]), 3, "data that the launch does not give");
+    says(&small("vshr.u32.u32.u32.clamp %r6, %r1, %r1;", 1, &[]), 3, "has no model here");
+}
+
+#[test]
+fn a_branch_over_computation_decides_only_values() {
+    let text = "cvt.rn.f32.u32 %f1, %r1;\nex2.approx.f32 %f2, %f1;\nsetp.gt.f32 %p2, %f2, 0f3F800000;\n@%p2 bra SKIP;\nadd.f32 %f2, %f2, %f1;\n\
+                SKIP:\nst.global.f32 [%rd5], %f2;";
+    says(&small(text, 32, &[]), 0, "proved");
+    let text = text.replace("add.f32 %f2, %f2, %f1;", "st.global.f32 [%rd4], %f1;");
+    says(&small(&text, 32, &[]), 3, "decided by a value that is not computed here");
+}
+
+#[test]
+fn the_same_value_twice_is_no_race_and_another_value_is_one() {
+    says(&small("mov.u32 %r6, 7;\nst.global.u32 [%rd2], %r6;", 64, &[]), 0, "proved");
+    says(&small("st.global.u32 [%rd2], %r1;", 64, &[]), 1, "race");
+    // The first value may come last.
+    says(&small("@!%p1 st.global.u32 [%rd2], 3;\nst.global.u32 [%rd2], 7;", 64, &[]), 1, "race");
+}
+
+#[test]
+fn a_phase_that_may_be_overtaken_proves_nothing() {
+    // One waiter, and an arriver that does not wait for it.
+    let text = "@%p1 bra SECOND;\nmbarrier.init.shared::cta.b64 [%r5], 1;\nSECOND:\nbar.sync 0;\n@!%p1 bra WAIT;\nsetp.ne.u32 %p2, %r1, 32;\n\
+                @%p2 bra DONE;\nmbarrier.arrive.shared::cta.b64 _, [%r5];\nmbarrier.arrive.shared::cta.b64 _, [%r5];\nbra DONE;\nWAIT:\n\
+                mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r5], 0;\n@!%p3 bra WAIT;\nDONE:";
+    let overtaken = small(text, 64, &[]);
+    assert_ne!(overtaken.code, 0, "{}", overtaken.out);
+    let once = text.replacen("mbarrier.arrive.shared::cta.b64 _, [%r5];\n", "", 1);
+    says(&small(&once, 64, &[]), 0, "proved");
+}
+
+#[test]
+fn templates_and_inventories_need_no_launch() {
+    let template = run(&double(), &["--template", "--entry", "double"]);
+    says(&template, 0, "entry = \"double\"");
+    let folder = Folder::new();
+    folder.write("k.ptx", double());
+    folder.write("t.toml", &template.out);
+    let from_template = fencepost(&folder, &["kernel", "k.ptx", "--launch", "t.toml"]);
+    says(&from_template, 0, "proved");
+    let inventory = run(&double(), &["--inventory"]);
+    says(&inventory, 0, "uses: barriers (2), bulk copies (2), mbarriers (3), proxy fences (2)");
+    let by_flags = run(&double(), &["--entry", "double", "--grid", "4"]);
+    says(&by_flags, 0, "in 4 CTAs");
+}
+
+#[test]
+fn bad_input_is_explained() {
+    let bad = |launch: &str, text: &str| {
+        let folder = Folder::new();
+        folder.write("k.ptx", double());
+        folder.write("k.toml", launch);
+        let run = fencepost(&folder, &["kernel", "k.ptx", "--launch", "k.toml"]);
+        assert!(run.code == 2 && run.err.contains(text), "{text}: {} {}{}", run.code, run.out, run.err);
+    };
+    let good = launch("double.toml");
+    bad(&good.replace("[256, 1, 1]", "[1025]"), "a block has 1025 threads; it may have 1 to 1024");
+    bad(&good.replace("[256, 1, 1]", "[128]"), "requires [256, 1, 1] (.reqntid)");
+    bad(&good.replace("grid = [2, 1, 1]", "grid = [34]\ncluster = [17]"), "a cluster has 17 CTAs; it may have 1 to 16");
+    bad(&good.replace("grid = [2, 1, 1]", "grid = [3]\ncluster = [2]"), "is no multiple of the cluster");
+    bad(&good.replace("entry = \"double\"", "entry = \"triple\""), "there is no entry `triple`; there are double, double_unfenced");
+    bad(&good.replace("buffer = \"in\"", "buffer = \"inn\""), "there is no buffer `inn`");
+    bad("entry = \"double\"\ngrid = 2 3\n", "k.toml:2: one value to a line");
+    bad("entry = \"double\"\n", "parameter 0 (`double_param_0`) has no value");
+    bad(&format!("{good}\n[other]\nx = 1\n"), "`other` is not known");
+    let folder = Folder::new();
+    folder.write("empty.ptx", ".version 8.7\n.target sm_90\n");
+    assert_eq!(fencepost(&folder, &["kernel", "empty.ptx"]).code, 2);
+    folder.write("wrong.ptx", ".version 8.7\n.target sm_90\n.entry k() { add.s32 %r1, %r2 }\n");
+    let wrong = fencepost(&folder, &["kernel", "wrong.ptx"]);
+    assert!(wrong.code == 2 && wrong.err.contains("wrong.ptx:3"), "{}", wrong.err);
+    assert_eq!(fencepost(&folder, &["kernel", "absent.ptx"]).code, 2);
+}
+
+#[test]
+fn an_endless_loop_ends_at_the_limit() {
+    let endless = small("LOOP:\nadd.s32 %r6, %r6, 1;\nbra LOOP;", 32, &["--steps", "100000"]);
+    says(&endless, 3, "the limit of instructions was reached");
+    let timed = small("LOOP:\nadd.s32 %r6, %r6, 1;\nbra LOOP;", 32, &["--time-limit", "200ms"]);
+    says(&timed, 3, "the time was over");
+}
+
+#[test]
+fn json_and_sarif_are_as_their_schemas_say() {
+    let folder = Folder::new();
+    folder.write("k.ptx", double());
+    folder.write("a.toml", launch("double.toml"));
+    folder.write("b.toml", launch("double-unfenced.toml"));
+    let arguments = ["kernel", "k.ptx", "--launch", "a.toml", "--launch", "b.toml", "--json", "--sarif", "out.sarif"];
+    let run = fencepost(&folder, &arguments);
+    assert_eq!(run.code, 1, "{}", run.err);
+    let document = schema("kernel");
+    let lines: Vec<serde_json::Value> = run.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.len(), 2);
+    for line in &lines {
+        validate(&document, &document, line, "");
+    }
+    assert_eq!((&lines[0]["answer"], &lines[1]["answer"]), (&"proved".into(), &"found".into()));
+    assert_eq!(lines[1]["findings"][0]["places"][1]["line"], 95);
+    let sarif: serde_json::Value = serde_json::from_str(&folder.read("out.sarif")).expect("JSON");
+    assert_eq!(sarif["version"], "2.1.0");
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], sarif["runs"][0]["tool"]["driver"]["rules"][0]["id"]);
+    assert_eq!(result["level"], "error");
+    assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "k.ptx");
+    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 95);
+}
+
+#[test]
+fn each_synchronisation_says_what_it_is_needed_for() {
+    let mutants = run(&double(), &["--launch", "k.toml", "--mutate"]);
+    says(&mutants, 0, "line 45: fence.proxy.async.shared::cta;: left out\n    1 racing pair\n");
+    says(&mutants, 0, "line 33: bar.sync 0;: left out\n    1 racing pair\n");
+    says(&mutants, 0, "line 35: mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 1024;: left out\n    a hang\n");
+}
