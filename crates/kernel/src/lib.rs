@@ -6,6 +6,7 @@ pub mod footprint;
 pub mod inventory;
 pub mod launch;
 pub mod memory;
+pub mod mend;
 pub mod mutate;
 pub mod order;
 pub mod report;

@@ -10,6 +10,8 @@ use crate::order::{Cta, Region};
 /// The first address of the first buffer; the others follow in steps.
 const BUFFERS: u64 = 0x0000_7f00_0000_0000;
 const BUFFER_STEP: u64 = 1 << 36;
+/// Bytes that a cooperative launch gives its grid for its barrier.
+const WORKSPACE: usize = 4096;
 const SHARED_WINDOW: u64 = 0x0000_1000_0000_0000;
 const LOCAL_WINDOW: u64 = 0x0000_2000_0000_0000;
 const PARAM_WINDOW: u64 = 0x0000_3000_0000_0000;
@@ -76,6 +78,9 @@ impl Memory {
                 buffers.push(Buffer { name: variable.name.clone(), base: variable.address, data, taint: Vec::new() });
             }
         }
+        let base = BUFFERS - BUFFER_STEP;
+        let name = "the workspace of a cooperative launch".to_owned();
+        buffers.push(Buffer { name, base, data: vec![0; WORKSPACE], taint: Vec::new() });
         let bytes = (entry.dynamic_shared + launch.shared) as usize;
         let shared = (0..launch.ctas())
             .map(|_| {
@@ -95,6 +100,11 @@ impl Memory {
         };
         memory.param = memory.parameters(entry, launch);
         memory
+    }
+
+    /// Its address, which `%envreg1` and `%envreg2` hold.
+    pub fn workspace(&self) -> u64 {
+        BUFFERS - BUFFER_STEP
     }
 
     fn parameters(&self, entry: &Entry, launch: &Launch) -> Vec<u8> {

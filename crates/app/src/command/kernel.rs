@@ -11,7 +11,9 @@ use fencepost_kernel::inventory;
 use fencepost_kernel::launch::read::{Wrong, entry_name, read, validate};
 use fencepost_kernel::launch::template::template;
 use fencepost_kernel::launch::{Argument, Launch};
+use fencepost_kernel::mend::mend;
 use fencepost_kernel::mutate::mutate;
+use fencepost_kernel::order::Race;
 use fencepost_syntax::{Severity, Source, limits, ptx};
 use fencepost_tell::output::Status;
 use fencepost_tell::output::kernel::{About, Answer, Told, inventory_text, json, mutants_text, sarif, tell, text};
@@ -24,6 +26,9 @@ use crate::memory;
 use crate::replace::replace;
 use crate::signals::cancel_on_interrupt;
 use crate::terminal;
+
+/// After this no further repair is looked for.
+const MENDING: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(options: &Kernel) -> Exit {
     memory::choose(options.memory_limit);
@@ -187,8 +192,17 @@ fn changed(mut launch: Launch, options: &Kernel, module: &Module, entry: &Entry)
 }
 
 fn one(options: &Kernel, source: &Source, module: &Module, entry: &Entry, launch: &Launch) -> Told {
-    let report = limited(options, || check(module, entry, launch, &limits_of(options)));
-    tell(&report, &About { source, module, entry, launch })
+    let limits = limits_of(options);
+    limited(options, || {
+        let report = check(module, entry, launch, &limits);
+        // Every proposal is a run of its own: no more than a few, and none that takes longer than people wait.
+        let until = Instant::now() + MENDING;
+        let repair = |race: &Race| {
+            let in_time = Instant::now() < until;
+            in_time.then(|| mend(&source.text, entry, launch, &limits, &report.findings, race)).flatten()
+        };
+        tell(&report, &About { source, module, entry, launch }, &repair)
+    })
 }
 
 fn mutated(options: &Kernel, source: &Source, module: &Module, entry: &Entry, launch: &Launch) {

@@ -45,7 +45,13 @@ fn small(body: &str, threads: u32, arguments: &[&str]) -> Run {
 }
 
 fn says(run: &Run, code: i32, text: &str) {
-    assert!(run.code == code && run.out.contains(text), "expected {code} and {text:?}:\n{}\n{}{}", run.code, run.out, run.err);
+    assert!(
+        run.code == code && run.out.contains(text),
+        "expected {code} and {text:?}:\n{}\n{}{}",
+        run.code,
+        run.out,
+        run.err
+    );
 }
 
 /// The neighbour's number, with what stands between the store and the load.
@@ -87,7 +93,8 @@ fn what_waits_for_ever_is_named() {
 
 #[test]
 fn protocols_and_bounds_are_checked() {
-    let arrivals = "@%p1 bra DONE;\nmbarrier.init.shared::cta.b64 [%r5], 1;\nmbarrier.arrive.shared::cta.b64 _, [%r5], 2;\nDONE:";
+    let arrivals =
+        "@%p1 bra DONE;\nmbarrier.init.shared::cta.b64 [%r5], 1;\nmbarrier.arrive.shared::cta.b64 _, [%r5], 2;\nDONE:";
     says(&small(arrivals, 32, &[]), 1, "more arrivals than the phase has pending");
     says(&small("mbarrier.arrive.shared::cta.b64 _, [%r5];", 1, &[]), 1, "not that of an initialised mbarrier");
     says(&small("st.global.u32 [%rd4+4096], %r1;", 1, &[]), 1, "4 bytes at a + 4096, which has 4096 bytes");
@@ -167,7 +174,10 @@ fn bad_input_is_explained() {
     bad(&good.replace("[256, 1, 1]", "[128]"), "requires [256, 1, 1] (.reqntid)");
     bad(&good.replace("grid = [2, 1, 1]", "grid = [34]\ncluster = [17]"), "a cluster has 17 CTAs; it may have 1 to 16");
     bad(&good.replace("grid = [2, 1, 1]", "grid = [3]\ncluster = [2]"), "is no multiple of the cluster");
-    bad(&good.replace("entry = \"double\"", "entry = \"triple\""), "there is no entry `triple`; there are double, double_unfenced");
+    bad(
+        &good.replace("entry = \"double\"", "entry = \"triple\""),
+        "there is no entry `triple`; there are double, double_unfenced",
+    );
     bad(&good.replace("buffer = \"in\"", "buffer = \"inn\""), "there is no buffer `inn`");
     bad("entry = \"double\"\ngrid = 2 3\n", "k.toml:2: one value to a line");
     bad("entry = \"double\"\n", "parameter 0 (`double_param_0`) has no value");

@@ -188,6 +188,9 @@ impl<'a> Run<'a> {
                 "%dynamic_smem_size" => launch.shared,
                 "%total_smem_size" => shared,
                 "%is_explicit_cluster" => u32::from(launch.ctas_per_cluster() > 1),
+                // Where a cooperative launch has its workspace.
+                "%envreg1" => self.memory.workspace() as u32,
+                "%envreg2" => (self.memory.workspace() >> 32) as u32,
                 "%smid" => cta,
                 "%nsmid" => launch.ctas().max(132),
                 "WARP_SZ" => 32,

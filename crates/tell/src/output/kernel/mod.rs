@@ -12,6 +12,7 @@ use fencepost_kernel::code::op::Pc;
 use fencepost_kernel::code::{Entry, Module};
 use fencepost_kernel::inventory::Inventory;
 use fencepost_kernel::launch::Launch;
+use fencepost_kernel::mend::Insertion;
 use fencepost_kernel::order::record::Record;
 use fencepost_kernel::order::{Race, Region};
 use fencepost_kernel::report::{Doubt, Finding, Report};
@@ -73,6 +74,16 @@ pub struct ToldFinding {
     pub not_under: Vec<String>,
     /// Pairs of instructions with the same lines of the source and the same reason.
     pub pairs: u64,
+    /// A line that removes it, checked by running the changed kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Missing>,
+}
+
+#[derive(Serialize, Clone, Debug)]
+pub struct Missing {
+    /// Before this line of the module.
+    pub line: u32,
+    pub text: String,
 }
 
 #[derive(Serialize, Clone, Debug)]
@@ -153,8 +164,8 @@ impl About<'_> {
 }
 
 /// Puts a report into words.
-pub fn tell(report: &Report, about: &About) -> Told {
-    let findings = findings(report, about);
+pub fn tell(report: &Report, about: &About, mend: &dyn Fn(&Race) -> Option<Insertion>) -> Told {
+    let findings = findings(report, about, mend);
     let certain = findings.iter().any(|finding| finding.not_under.is_empty());
     let answer = match () {
         () if certain => Answer::Found,
@@ -190,7 +201,7 @@ pub fn tell(report: &Report, about: &About) -> Told {
 }
 
 /// Races with the same source lines, ways and reason are one finding.
-fn findings(report: &Report, about: &About) -> Vec<ToldFinding> {
+fn findings(report: &Report, about: &About, mend: &dyn Fn(&Race) -> Option<Insertion>) -> Vec<ToldFinding> {
     let mut races: BTreeMap<_, (ToldFinding, u64)> = BTreeMap::new();
     let mut told = Vec::new();
     for finding in &report.findings {
@@ -206,13 +217,18 @@ fn findings(report: &Report, about: &About) -> Vec<ToldFinding> {
             (race.first.kind, race.second.kind, race.first.path.proxy(), race.second.path.proxy()),
             only.clone(),
         );
-        races.entry(key).or_insert_with(|| (told_race(race, only, about), 0)).1 += 1;
+        races.entry(key).or_insert_with(|| (told_race(race, only, about, mend), 0)).1 += 1;
     }
     let races = races.into_values().map(|(finding, pairs)| ToldFinding { pairs, ..finding });
     races.chain(told).collect()
 }
 
-fn told_race(race: &Race, only: &[&'static str], about: &About) -> ToldFinding {
+fn told_race(
+    race: &Race,
+    only: &[&'static str],
+    about: &About,
+    mend: &dyn Fn(&Race) -> Option<Insertion>,
+) -> ToldFinding {
     let (message, section) = words::race(race, &about.memory(race.region, race.at));
     let note = |record: &Record, lane: u32| format!("{}, {}", words::access(record), about.who(record, lane));
     ToldFinding {
@@ -225,6 +241,10 @@ fn told_race(race: &Race, only: &[&'static str], about: &About) -> ToldFinding {
         ],
         not_under: only.iter().map(|reading| (*reading).to_owned()).collect(),
         pairs: 1,
+        missing: mend(race).map(|insertion| Missing {
+            line: about.source.line(insertion.at as u32),
+            text: insertion.text.trim().to_owned(),
+        }),
     }
 }
 
@@ -295,6 +315,9 @@ fn finding_text(text: &mut String, finding: &ToldFinding) {
     }
     if finding.pairs > 1 {
         let _ = writeln!(text, "  and {} more pairs of instructions from the same lines", finding.pairs - 1);
+    }
+    if let Some(missing) = &finding.missing {
+        let _ = writeln!(text, "  missing: `{}` before line {} (checked)", missing.text, missing.line);
     }
     if !finding.not_under.is_empty() {
         let _ = writeln!(text, "  none under the other reading of {}", finding.not_under.join(" or "));

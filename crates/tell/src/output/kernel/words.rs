@@ -76,7 +76,7 @@ pub(super) fn finding(finding: &Finding, about: &About) -> ToldFinding {
             ("operand", why.clone(), "", vec![about.place(*pc, about.thread(*thread))])
         }
     };
-    ToldFinding { kind, message, section, places, not_under: Vec::new(), pairs: 1 }
+    ToldFinding { kind, message, section, places, not_under: Vec::new(), pairs: 1, missing: None }
 }
 
 fn out_of_bounds(fault: &Fault) -> String {
