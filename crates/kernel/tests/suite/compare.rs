@@ -1,0 +1,115 @@
+//! Where the two answers do not agree, by kinds, and the smallest program of a kind.
+
+use std::fmt;
+
+use crate::program::{Item, Program};
+use crate::sides::{self, Kernel, Model, Readings};
+
+/// A disagreement, the graver ones first.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// The run proves what the axioms refute.
+    ProvedButRaces,
+    ProvedButHangs,
+    ProvedButBreaksRules,
+    ProvedButUndefined,
+    ProvedButManyOutcomes,
+    /// The run finds what the axioms exclude.
+    FalseRace,
+    FalseHang,
+    FalseError,
+    /// The same where the run has doubts as well: it may have been led astray.
+    FalseRaceWithDoubts,
+    FalseHangWithDoubts,
+    /// A race of the axioms that a run without doubts does not list, though it lists others.
+    UnlistedRace,
+}
+
+impl Kind {
+    /// Kinds that no program may show.
+    pub fn is_wrong(self) -> bool {
+        !matches!(self, Kind::FalseRaceWithDoubts | Kind::FalseHangWithDoubts | Kind::UnlistedRace)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+pub struct Compared {
+    pub kernel: Kernel,
+    pub model: Model,
+    pub kinds: Vec<Kind>,
+}
+
+pub fn compare(program: &Program, readings: Readings) -> Compared {
+    let kernel = sides::kernel(program, readings, 0);
+    let model = sides::model(program, readings);
+    let kinds = kinds(program, &kernel, &model);
+    Compared { kernel, model, kinds }
+}
+
+fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
+    let mut kinds = Vec::new();
+    let mut add = |is: bool, kind: Kind| {
+        if is {
+            kinds.push(kind);
+        }
+    };
+    if kernel.is_proved() {
+        add(model.race_free == Some(false) && !model.races.is_empty(), Kind::ProvedButRaces);
+        add(model.ends == Some(false), Kind::ProvedButHangs);
+        add(model.protocol_kept == Some(false), Kind::ProvedButBreaksRules);
+        add(!model.undefined.is_empty(), Kind::ProvedButUndefined);
+        // Strong reads may see one of several writes without a race, and red sums are of any order.
+        let strong = |item: Item| matches!(item, Item::Load { scope: Some(_), .. });
+        let free = program.items().any(strong);
+        add(!free && model.race_free == Some(true) && model.outcomes.is_some_and(|count| count > 1), Kind::ProvedButManyOutcomes);
+    }
+    let decided = model.race_free.is_some() && model.all_pairs && model.why.is_empty();
+    let false_race = decided && kernel.races.iter().any(|pair| !model.races.contains(pair));
+    add(false_race && kernel.is_sure(), Kind::FalseRace);
+    add(false_race && !kernel.is_sure(), Kind::FalseRaceWithDoubts);
+    let false_hang = kernel.hang && model.ends == Some(true);
+    add(false_hang && kernel.is_sure(), Kind::FalseHang);
+    add(false_hang && !kernel.is_sure(), Kind::FalseHangWithDoubts);
+    let errors = !kernel.protocol.is_empty() || !kernel.other.is_empty();
+    add(errors && kernel.is_sure() && model.is_decided() && model.is_clean(), Kind::FalseError);
+    let complete = kernel.is_sure() && !kernel.hang && kernel.protocol.is_empty() && kernel.other.is_empty();
+    let unlisted = complete && !kernel.is_clean() && model.races.iter().any(|pair| !kernel.races.contains(pair));
+    add(unlisted, Kind::UnlistedRace);
+    kinds
+}
+
+/// Removes lines, and threads without any, as long as the kind of disagreement stays.
+pub fn shrunk(program: &Program, readings: Readings, kind: Kind) -> Program {
+    let shows = |program: &Program| compare(program, readings).kinds.contains(&kind);
+    let mut best = program.clone();
+    loop {
+        let mut smaller = None;
+        'search: for thread in 0..best.threads.len() {
+            for line in 0..best.threads[thread].lines.len() {
+                let mut next = best.clone();
+                next.threads[thread].lines.remove(line);
+                if shows(&next) {
+                    smaller = Some(next);
+                    break 'search;
+                }
+            }
+            if best.threads.len() > 1 && best.threads[thread].lines.is_empty() {
+                let mut next = best.clone();
+                next.threads.remove(thread);
+                if next.ctas() == best.ctas() && shows(&next) {
+                    smaller = Some(next);
+                    break 'search;
+                }
+            }
+        }
+        match smaller {
+            Some(next) => best = next,
+            None => return best,
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Programs that are right: ways to hand data over, as kernels have them.
+
+use crate::program::{Cover, Item, Place, Program, Scope, place};
+use crate::random::Random;
+
+const A: &str = "ma";
+const B: &str = "mb";
+
+pub const BAR: Item = Item::Bar { id: 0, warps: None, arrive: false };
+
+pub fn load(from: Place) -> Item {
+    Item::Load { from, scope: None }
+}
+
+pub fn store(to: Place) -> Item {
+    Item::Store { to, scope: None }
+}
+
+pub fn init(at: &'static str, count: u32) -> Item {
+    Item::Init { at, count }
+}
+
+pub fn arrive(at: &'static str) -> Item {
+    Item::Arrive { at, rank: None, release: true, scope: Scope::Cta, expect: None, count: 1 }
+}
+
+pub fn arrive_expecting(at: &'static str, bytes: u32) -> Item {
+    Item::Arrive { at, rank: None, release: true, scope: Scope::Cta, expect: Some(bytes), count: 1 }
+}
+
+pub fn arrive_remotely(at: &'static str, rank: u32) -> Item {
+    Item::Arrive { at, rank: Some(rank), release: true, scope: Scope::Cluster, expect: None, count: 1 }
+}
+
+pub fn wait(at: &'static str, parity: u32) -> Item {
+    Item::Wait { at, parity, acquire: true, scope: Scope::Cta }
+}
+
+pub fn wait_cluster(at: &'static str, parity: u32) -> Item {
+    Item::Wait { at, parity, acquire: true, scope: Scope::Cluster }
+}
+
+pub fn bulk_load() -> Item {
+    Item::BulkLoad { to: "sa", from: "ga", at: A }
+}
+
+pub const FENCE: Item = Item::FenceAsync(Cover::Everything);
+pub const FENCE_SHARED: Item = Item::FenceAsync(Cover::SharedCta);
+
+fn meet(relaxed: bool) -> [Item; 2] {
+    [Item::ClusterArrive { relaxed }, Item::ClusterWait]
+}
+
+/// A pattern, by its number.
+pub const COUNT: usize = 30;
+
+pub fn pattern(number: usize, random: &mut Random) -> Program {
+    let any = [place("sa", 0), place("ga", 0), place("sa", 8), place("gb", 8)];
+    let x = random.pick(&any);
+    let threads: Vec<(u32, Vec<Item>)> = match number {
+        // Barriers of a CTA.
+        0 => vec![(0, vec![store(x), BAR, load(x), BAR]), (0, vec![BAR, load(x), BAR, store(x)])],
+        1 => {
+            let sync = |arrive| Item::Bar { id: 1, warps: Some(2), arrive };
+            vec![(0, vec![store(x), sync(true)]), (0, vec![sync(false), load(x)])]
+        }
+        2 => {
+            let sync = |id, arrive| Item::Bar { id, warps: Some(2), arrive };
+            vec![
+                (0, vec![store(x), sync(1, true), sync(2, false), store(x), sync(1, true)]),
+                (0, vec![sync(1, false), load(x), sync(2, true), sync(1, false), load(x)]),
+            ]
+        }
+        3 => vec![
+            (0, vec![store(place("sa", 0)), BAR, load(place("sb", 0)), BAR, store(place("sb", 0))]),
+            (0, vec![store(place("sb", 0)), BAR, load(place("sa", 0)), BAR, store(place("sa", 0))]),
+        ],
+        // Mbarriers.
+        4 => vec![(0, vec![init(A, 1), BAR, store(x), arrive(A)]), (0, vec![BAR, wait(A, 0), load(x)])],
+        5 => vec![
+            (0, vec![init(A, 1), init(B, 1), BAR, store(x), arrive(A), wait(B, 0), store(x), arrive(A)]),
+            (0, vec![BAR, wait(A, 0), load(x), arrive(B), wait(A, 1), load(x)]),
+        ],
+        6 => vec![
+            (0, vec![init(A, 2), BAR, store(place("sa", 0)), arrive(A)]),
+            (0, vec![BAR, store(place("sa", 8)), arrive(A)]),
+            (0, vec![BAR, wait(A, 0), load(place("sa", 0)), load(place("sa", 8))]),
+        ],
+        7 => vec![
+            (0, vec![init(A, 1), init(B, 1), BAR, store(x), arrive(A)]),
+            (0, vec![BAR, wait(A, 0), arrive(B)]),
+            (0, vec![BAR, wait(B, 0), load(x)]),
+        ],
+        8 => {
+            let fence = Item::Fence { sc: random.percent(30), scope: Scope::Cta };
+            let relaxed = Item::Arrive { at: A, rank: None, release: false, scope: Scope::Cta, expect: None, count: 1 };
+            let asked = Item::Wait { at: A, parity: 0, acquire: false, scope: Scope::Cta };
+            vec![(0, vec![init(A, 1), BAR, store(x), fence, relaxed]), (0, vec![BAR, asked, fence, load(x)])]
+        }
+        // Both threads meet at an mbarrier, twice.
+        9 => vec![
+            (0, vec![init(A, 2), BAR, store(x), arrive(A), wait(A, 0), arrive(A), wait(A, 1), load(x)]),
+            (0, vec![BAR, arrive(A), wait(A, 0), load(x), arrive(A), wait(A, 1)]),
+        ],
+        // Bulk copies into shared memory.
+        10 => vec![
+            (0, vec![init(A, 1), BAR, arrive_expecting(A, 16), bulk_load()]),
+            (0, vec![BAR, wait(A, 0), load(place("sa", 0)), load(place("sa", 8))]),
+        ],
+        11 => vec![
+            (0, vec![init(A, 1), init(B, 1), BAR, arrive_expecting(A, 16), bulk_load(), wait(B, 0), arrive_expecting(A, 16), bulk_load()]),
+            (0, vec![BAR, wait(A, 0), load(place("sa", 0)), FENCE_SHARED, arrive(B), wait(A, 1), load(place("sa", 0))]),
+        ],
+        12 => vec![
+            (0, vec![init(A, 1), BAR, Item::Expect { at: A, bytes: 16 }, bulk_load(), arrive(A)]),
+            (0, vec![BAR, wait(A, 0), load(place("sa", 8))]),
+        ],
+        13 => {
+            let second = Item::BulkLoad { to: "sb", from: "gb", at: A };
+            vec![
+                (0, vec![init(A, 1), BAR, arrive_expecting(A, 32), bulk_load(), second]),
+                (0, vec![BAR, wait(A, 0), load(place("sa", 0)), load(place("sb", 0))]),
+            ]
+        }
+        14 => vec![
+            (0, vec![init(A, 1), store(place("sa", 0)), FENCE, BAR, arrive_expecting(A, 16), bulk_load(), wait(A, 0), load(place("sa", 0))]),
+            (0, vec![store(place("ga", 0)), FENCE, BAR]),
+        ],
+        // Bulk copies out of shared memory.
+        15 => {
+            let copy = Item::BulkStore { to: "ga", from: "sa" };
+            let done = Item::BulkWait { pending: 0, reads: false };
+            vec![
+                (0, vec![store(place("sa", 0)), FENCE_SHARED, BAR, copy, Item::BulkCommit, done, BAR]),
+                (0, vec![store(place("sa", 8)), FENCE_SHARED, BAR, BAR, load(place("ga", 8))]),
+            ]
+        }
+        16 => {
+            let copy = Item::BulkStore { to: "ga", from: "sa" };
+            let read = Item::BulkWait { pending: 0, reads: true };
+            vec![
+                (0, vec![store(place("sa", 0)), FENCE_SHARED, copy, Item::BulkCommit, read, BAR]),
+                (0, vec![BAR, store(place("sa", 0))]),
+            ]
+        }
+        17 => {
+            let first = Item::BulkStore { to: "ga", from: "sa" };
+            let second = Item::BulkStore { to: "gb", from: "sb" };
+            let older = Item::BulkWait { pending: 1, reads: random.percent(50) };
+            vec![
+                (0, vec![store(place("sa", 0)), store(place("sb", 0)), FENCE, first, Item::BulkCommit, second, Item::BulkCommit, older, BAR]),
+                (0, vec![BAR, store(place("sa", 0))]),
+            ]
+        }
+        // A copy in, changed, and out again.
+        18 => {
+            let copy = Item::BulkStore { to: "gb", from: "sa" };
+            let done = Item::BulkWait { pending: 0, reads: false };
+            vec![
+                (0, vec![init(A, 1), BAR, arrive_expecting(A, 16), bulk_load(), BAR, copy, Item::BulkCommit, done]),
+                (0, vec![BAR, wait(A, 0), store(place("sa", 0)), FENCE_SHARED, BAR]),
+            ]
+        }
+        // `cp.async`.
+        19 => {
+            let copy = Item::Copy { to: place("sa", 0), from: place("ga", 0) };
+            let done = if random.percent(50) { Item::CopyWait { pending: None } } else { Item::CopyWait { pending: Some(0) } };
+            vec![(0, vec![copy, Item::CopyCommit, done, BAR]), (0, vec![BAR, load(place("sa", 0))])]
+        }
+        20 => {
+            let copy = |to, from| Item::Copy { to, from };
+            let older = Item::CopyWait { pending: Some(1) };
+            vec![
+                (0, vec![copy(place("sa", 0), place("ga", 0)), Item::CopyCommit, copy(place("sb", 0), place("gb", 0)), Item::CopyCommit, older, load(place("sa", 0)), BAR]),
+                (0, vec![BAR, store(place("sa", 0)), load(place("gb", 0))]),
+            ]
+        }
+        21 => {
+            let copy = Item::Copy { to: place("sa", 0), from: place("ga", 0) };
+            let told = Item::CopyArrive { at: A, no_increment: true };
+            vec![(0, vec![init(A, 1), BAR, copy, told]), (0, vec![BAR, wait(A, 0), load(place("sa", 0))])]
+        }
+        22 => {
+            let copy = Item::Copy { to: place("sa", 0), from: place("ga", 0) };
+            let out = Item::BulkStore { to: "gb", from: "sa" };
+            let done = Item::BulkWait { pending: 0, reads: false };
+            vec![
+                (0, vec![copy, Item::CopyWait { pending: None }, FENCE, BAR]),
+                (0, vec![BAR, out, Item::BulkCommit, done, load(place("gb", 0))]),
+            ]
+        }
+        // Clusters.
+        23 => {
+            let [here, over] = meet(false);
+            let y = random.pick(&[place("ga", 0), place("gb", 8)]);
+            vec![(0, vec![store(y), here, over, load(y)]), (1, vec![here, over, load(y)])]
+        }
+        24 => {
+            let relaxed = random.percent(50);
+            let ([here, over], y) = (meet(relaxed), place("ga", 0));
+            let last = meet(true);
+            vec![
+                (0, vec![here, over, store(y), arrive_remotely(A, 1), last[0], last[1]]),
+                (1, vec![init(A, 1), Item::FenceInit, here, over, wait_cluster(A, 0), load(y), last[0], last[1]]),
+            ]
+        }
+        25 => {
+            let ([here, over], last) = (meet(false), meet(true));
+            let copy = Item::BulkPeer { to: "sb", from: "sa", at: A, rank: 1 };
+            vec![
+                (0, vec![store(place("sa", 0)), FENCE, here, over, copy, last[0], last[1]]),
+                (1, vec![init(A, 1), here, over, arrive_expecting(A, 16), wait_cluster(A, 0), load(place("sb", 0)), last[0], last[1]]),
+            ]
+        }
+        26 => {
+            let ([here, over], last) = (meet(false), meet(true));
+            let copy = Item::Multicast { to: "sa", from: "ga", at: A, mask: 3 };
+            let own = [init(A, 1), here, over, arrive_expecting(A, 16)];
+            let rest = [wait(A, 0), load(place("sa", 0)), last[0], last[1]];
+            let middle = meet(false);
+            vec![
+                (0, [&own[..], &middle[..], &[copy], &rest[..]].concat()),
+                (1, [&own[..], &middle[..], &rest[..]].concat()),
+            ]
+        }
+        27 => {
+            let ([here, over], last) = (meet(false), meet(false));
+            vec![
+                (0, vec![here, over, Item::RemoteStore { to: place("sa", 0), rank: 1 }, last[0], last[1]]),
+                (1, vec![here, over, last[0], last[1], load(place("sa", 0))]),
+            ]
+        }
+        28 => {
+            let ([here, over], last) = (meet(false), meet(true));
+            let told = Item::StoreAsync { to: place("sa", 0), at: A, rank: 1 };
+            vec![
+                (0, vec![here, over, told, last[0], last[1]]),
+                (1, vec![init(A, 1), here, over, arrive_expecting(A, 8), wait(A, 0), load(place("sa", 0)), last[0], last[1]]),
+            ]
+        }
+        // Counting, and flags.
+        _ => {
+            if random.percent(50) {
+                let red = Item::Red { to: x, scope: Scope::Cta };
+                vec![(0, vec![red, BAR]), (0, vec![red, BAR, load(x)])]
+            } else {
+                let (at, scope) = random.pick(&[("fg", Scope::Gpu), ("fs", Scope::Cta)]);
+                vec![
+                    (0, vec![store(x), Item::FlagSet { at, release: true, scope }]),
+                    (0, vec![Item::FlagSpin { at, acquire: true, scope }, load(x)]),
+                ]
+            }
+        }
+    };
+    Program::new(threads)
+}
