@@ -336,12 +336,13 @@ impl Check<'_> {
         }
         if kind == Kind::Read {
             let (warp, path, lane) = (self.later.record.warp, self.later.record.path, 1u32 << self.lane);
-            let records = self.records;
+            let (records, later) = (self.records, self.later.record);
             // Of one lane and proxy the last read stands for those before it.
             if path.strand().is_none() {
                 cell.readers.retain(|own| {
                     let record = &records[own.record as usize];
-                    if record.warp == warp && record.path == path && own.bytes & !bytes == 0 {
+                    let stands = record.warp == warp && record.path == path && own.bytes & !bytes == 0;
+                    if stands && races_no_more(record, later, own.bytes == bytes) {
                         own.lanes &= !lane;
                     }
                     own.lanes != 0
@@ -429,6 +430,9 @@ impl Check<'_> {
             return false;
         }
         let record = self.records[earlier.record as usize];
+        if !races_no_more(&record, self.later.record, earlier.bytes == bytes) {
+            return false;
+        }
         let mut lanes = earlier.lanes;
         while lanes != 0 {
             let lane = lanes.trailing_zeros();
@@ -463,6 +467,21 @@ impl Check<'_> {
             Path::TensorMemory(_) | Path::TensorThread => true,
         }
     }
+}
+
+/// Whether whatever does not race with the later access, though nothing orders the two, does not race with the earlier one
+/// either: a weak access is not forgotten behind a strong one, nor an initialisation behind an arrival.
+fn races_no_more(earlier: &Record, later: &Record, same_bytes: bool) -> bool {
+    if later.kind == Kind::Mbarrier {
+        return earlier.kind == Kind::Mbarrier;
+    }
+    let Some(later_scope) = later.strong else { return true };
+    let alike = earlier.cta == later.cta && earlier.size == later.size && same_bytes;
+    let same_path = match (earlier.path, later.path) {
+        (Path::Async(_), Path::Async(_)) => true,
+        (a, b) => a == b,
+    };
+    alike && same_path && earlier.strong.is_some_and(|scope| scope >= later_scope)
 }
 
 /// Whether two operations include each other in their scopes.
