@@ -345,6 +345,8 @@ impl Run<'_> {
                 }
             }
             refused |= 1 << lane;
+            // An answer may also be no: what it reads comes before anything that the phase publishes.
+            self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Mbarrier);
             let times = if again { asked.times + 1 } else { 1 };
             self.warps[warp].asked[lane as usize] = super::warp::Asked { pc, address: at, state, effects, times };
         }
