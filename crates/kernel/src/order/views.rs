@@ -155,6 +155,13 @@ impl Known {
         }
     }
 
+    /// The same, known from relaxed synchronisation only.
+    pub fn complete_execution(&mut self, object: u32, steps: u32) {
+        if self.execution.steps(object) < steps {
+            Rc::make_mut(&mut self.execution).complete(object, steps);
+        }
+    }
+
     fn same(&self, other: &Known) -> bool {
         let list = |a: &[(Domain, Pair)], b: &[(Domain, Pair)]| {
             a.len() == b.len() && a.iter().zip(b).all(|((k, a), (l, b))| k == l && a.same(b))

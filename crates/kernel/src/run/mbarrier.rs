@@ -7,7 +7,7 @@ use super::warp::{Block, lanes};
 use crate::code::op::{Order, Pc, Place, Register, Scope, Source};
 use crate::order::clock::Object;
 use crate::order::record::{Handle, Kind, Path, StrandId};
-use crate::order::{Cta, Known, Region};
+use crate::order::{Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
 
 const MOST_COUNT: u64 = (1 << 20) - 1;
@@ -21,8 +21,8 @@ pub(super) struct Mbarrier {
     bytes: i64,
     /// The phase that is not complete.
     phase: u32,
-    /// What arrivals have published, by their CTA and scope, of all phases so far.
-    published: Vec<(Cta, Scope, Known)>,
+    /// What arrivals have published in all phases so far.
+    published: Vec<Published>,
     /// What relaxed arrivals have published.
     executed: Option<Known>,
     finished: Vec<Rc<Finished>>,
@@ -31,9 +31,20 @@ pub(super) struct Mbarrier {
     next_count: u32,
 }
 
+/// What a release pattern that ends in an arrival publishes (8.8).
+#[derive(Clone)]
+struct Published {
+    cta: Cta,
+    /// Of the arrival, which the wait has to see.
+    seen: Scope,
+    /// Of the release: of the arrival, or of a fence before it.
+    released: Scope,
+    known: Known,
+}
+
 /// What a wait for a phase receives.
 pub(super) struct Finished {
-    published: Vec<(Cta, Scope, Known)>,
+    published: Vec<Published>,
     executed: Option<Known>,
 }
 
@@ -144,14 +155,17 @@ impl Run<'_> {
             let views = Rc::clone(self.order.views(warp as u32, lane));
             let (own, time) = (self.warps[warp].cta, self.order.time(warp as u32));
             let sent = views.sent(own, warp as u32, 1 << lane, time);
-            let published = if arrival.order.releases() { Some(sent.clone()) } else { self.released_known(warp, 1 << lane, arrival.scope) };
+            let mut published = self.released_by_fences(warp, lane);
+            if arrival.order.releases() {
+                published.push((arrival.scope, sent.clone()));
+            }
             let thread = self.thread(warp, lane);
             let Some(mbarrier) = self.mbarriers.get_mut(&(cta, at)) else {
                 self.not_an_mbarrier(warp, pc, lane);
                 continue;
             };
-            if let Some(published) = published {
-                publish(&mut mbarrier.published, own, arrival.scope, &published);
+            for (released, known) in published {
+                publish(&mut mbarrier.published, Published { cta: own, seen: arrival.scope, released, known });
             }
             mbarrier.executed.get_or_insert_default().receive_execution(&sent);
             let operation = (warp as u32, 1 << lane, time);
@@ -389,17 +403,28 @@ impl Run<'_> {
             if let Some(executed) = &finished.executed {
                 known.receive_execution(executed);
             }
-            if order.acquires() {
-                for (cta, released, published) in &finished.published {
-                    let mutual = crate::order::in_scope(*released, *cta, own, per_cluster)
-                        && crate::order::in_scope(scope, *cta, own, per_cluster);
-                    if mutual {
-                        known.receive(published);
-                    }
+            let includes = |scope: Scope, cta: Cta| crate::order::in_scope(scope, cta, own, per_cluster);
+            let mut messages = Vec::new();
+            for part in &finished.published {
+                if !includes(part.seen, part.cta) || !includes(scope, part.cta) || !includes(part.released, part.cta) {
+                    continue;
+                }
+                if order.acquires() {
+                    known.receive(&part.known);
+                } else {
+                    messages.push(Message { known: part.known.clone(), scope: part.released, cta: part.cta });
                 }
             }
-            // Bytes are shown to a wait of any scope (reading complete-tx-scope).
-            known.complete(object, steps);
+            // Bytes are shown to a wait of any scope, or to a fence behind it (reading complete-tx-scope).
+            if order.acquires() {
+                known.complete(object, steps);
+            } else {
+                known.complete_execution(object, steps);
+                let mut bytes = Known::default();
+                bytes.complete(object, steps);
+                messages.push(Message { known: bytes, scope: Scope::Sys, cta: own });
+            }
+            views.heard.extend(messages.into_iter().map(Rc::new));
         });
     }
 }
@@ -445,9 +470,10 @@ impl Mbarrier {
     }
 }
 
-fn publish(list: &mut Vec<(Cta, Scope, Known)>, cta: Cta, scope: Scope, known: &Known) {
-    match list.iter_mut().find(|(own, at, _)| *own == cta && *at == scope) {
-        Some((_, _, own)) => own.receive(known),
-        None => list.push((cta, scope, known.clone())),
+fn publish(list: &mut Vec<Published>, new: Published) {
+    let same = |own: &&mut Published| (own.cta, own.seen, own.released) == (new.cta, new.seen, new.released);
+    match list.iter_mut().find(same) {
+        Some(own) => own.known.receive(&new.known),
+        None => list.push(new),
     }
 }
