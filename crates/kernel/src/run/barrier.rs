@@ -248,9 +248,16 @@ impl Run<'_> {
         let per = self.launch.ctas_per_cluster().max(1);
         let first = (self.clusters[cluster].cluster * per * self.warps_per_cta) as usize;
         let warps = first..first + (per * self.warps_per_cta) as usize;
-        let alive: u32 = warps.filter_map(|warp| self.warps.get(warp)).map(|warp| warp.alive().count_ones()).sum();
+        // Every lane has arrived in this phase or is at its end, whether or not it arrived before that.
+        let phase = self.clusters[cluster].phase;
+        let is_there = |warp: &super::warp::Warp| {
+            lanes(warp.alive()).all(|lane| {
+                warp.cluster_arrived & (1 << lane) != 0 && warp.cluster_phase[lane as usize] == phase
+            })
+        };
+        let all = warps.filter_map(|warp| self.warps.get(warp)).all(is_there);
         let own = &mut self.clusters[cluster];
-        if own.arrived == 0 || own.arrived < alive {
+        if own.arrived == 0 || !all {
             return;
         }
         own.phase += 1;
