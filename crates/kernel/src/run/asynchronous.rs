@@ -494,7 +494,8 @@ impl Run<'_> {
             let Some(at) = self.mbarrier_at(warp, pc, lane, mbarrier) else { continue };
             let strand = self.order.strand(StrandKind::StoreAsync, warp as u32, 1 << lane, false);
             let kind = if reduce { Kind::Atomic } else { Kind::Write };
-            let record = self.strand_record(warp, pc, kind, Path::Async(strand));
+            // Unlike bulk copies it writes through the generic proxy.
+            let record = self.strand_record(warp, pc, kind, Path::GenericStrand(strand));
             self.touch_strand(record, strand, lane, region, Bytes::new(offset, bytes), 0);
             for (index, source) in from.iter().enumerate() {
                 let value = self.warps[warp].get(*source, lane);
