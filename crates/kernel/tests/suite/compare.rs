@@ -5,10 +5,18 @@ use std::fmt;
 use crate::program::{Item, Program};
 use crate::sides::{self, Kernel, Model, Readings};
 
-/// Rules that a run does not look at: an initialisation of what is an mbarrier already; bytes that are expected or brought
+/// Rules that a run does not look at: an initialisation of what is an mbarrier already; a phase that
+/// nobody has waited for before the next arrival; bytes that are expected or brought
 /// and that nobody waits for; the life of a CTA's shared memory; whose memory an asynchronous operation may write.
-const GAPS: [&str; 6] =
-    ["init-of-live", "missing-bytes", "excess-bytes", "exit-before-access", "access-before-start", "misplaced-operand"];
+const GAPS: [&str; 7] = [
+    "init-of-live",
+    "missing-wait",
+    "missing-bytes",
+    "excess-bytes",
+    "exit-before-access",
+    "access-before-start",
+    "misplaced-operand",
+];
 
 /// A disagreement, the graver ones first.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -81,6 +89,7 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
     }
     // Of a program that is undefined in another way, not every execution is looked at.
     let decided = model.race_free.is_some() && model.all_pairs && model.why.is_empty() && model.undefined.is_empty();
+    let decided = decided && kernel.protocol.is_empty();
     let false_race = decided && kernel.races.iter().any(|pair| !model.races.contains(pair));
     add(false_race && kernel.is_sure(), Kind::FalseRace);
     add(false_race && !kernel.is_sure(), Kind::FalseRaceWithDoubts);

@@ -59,6 +59,9 @@ fn run(readings: Readings) -> Figures {
                     let doubt = kernel.doubts.first().map_or(String::new(), |doubt| doubt.clone());
                     doubt.split(" at ").next().unwrap_or_default().to_owned()
                 };
+                if number("FENCEPOST_KERNELS_UNPROVED").is_some() {
+                    eprintln!("seed {seed} is right and not proved: {kernel:?}\n{}", program.litmus().text);
+                }
                 *figures.unproved.entry(why).or_default() += 1;
             }
         }
@@ -66,7 +69,7 @@ fn run(readings: Readings) -> Figures {
             figures.kinds.entry(*kind).or_default().push(seed);
         }
     }
-    eprintln!("{readings:?}: {figures:?}");
+    eprintln!("{readings:?}: {figures:?} of seeds {from} to {}", from + count - 1);
     // The smallest program of every kind that must not be.
     let shown = number("FENCEPOST_KERNELS_SHOW").unwrap_or(2) as usize;
     let all = number("FENCEPOST_KERNELS_ALL").is_some();

@@ -18,12 +18,19 @@ pub fn edit(program: &mut Program, random: &mut Random) {
     let id = fresh(program);
     let clusters = program.ctas() > 1;
     let thread = some_thread(program, random);
+    let other_thread = random.below(program.threads.len());
     let lines = &mut program.threads[thread].lines;
     if lines.is_empty() {
         return;
     }
     let at = random.below(lines.len());
-    match random.below(10) {
+    match random.below(12) {
+        10 | 11 => {
+            let line = lines.remove(at);
+            let to = &mut program.threads[other_thread].lines;
+            let place = random.below(to.len() + 1);
+            to.insert(place, line);
+        }
         0..=2 => {
             lines.remove(at);
         }

@@ -52,7 +52,7 @@ fn meet(relaxed: bool) -> [Item; 2] {
 }
 
 /// A pattern, by its number.
-pub const COUNT: usize = 30;
+pub const COUNT: usize = 43;
 
 pub fn pattern(number: usize, random: &mut Random) -> Program {
     let any = [place("sa", 0), place("ga", 0), place("sa", 8), place("gb", 8)];
@@ -238,6 +238,8 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
                 (1, vec![init(A, 1), here, over, arrive_expecting(A, 8), wait(A, 0), load(place("sa", 0)), last[0], last[1]]),
             ]
         }
+        // Proxy fences in one place or another: which of them are right is a reading.
+        29..=41 => gated(number - 29, random),
         // Counting, and flags.
         _ => {
             if random.percent(50) {
@@ -253,4 +255,85 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
         }
     };
     Program::new(threads)
+}
+
+/// A fence, mostly, and mostly one that is about the memory in question.
+fn maybe(likely: usize, random: &mut Random) -> Vec<Item> {
+    let covers = [Cover::Everything, Cover::Everything, Cover::SharedCta, Cover::SharedCta, Cover::SharedCluster, Cover::Global];
+    if random.percent(likely) { vec![Item::FenceAsync(random.pick(&covers))] } else { Vec::new() }
+}
+
+fn gated(number: usize, random: &mut Random) -> Vec<(u32, Vec<Item>)> {
+    let (early, late) = (maybe(55, random), maybe(55, random));
+    let out = |to, from| vec![Item::BulkStore { to, from }, Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }];
+    let ([here, over], last) = (meet(false), meet(true));
+    let start = vec![here, over];
+    let peer = |to, rank| vec![Item::BulkPeer { to, from: "sa", at: A, rank }];
+    match number {
+        // From a generic write to a copy of another thread.
+        0 | 1 => vec![
+            (0, [vec![store(place("sa", 0))], early, vec![BAR]].concat()),
+            (0, [vec![BAR], late, out("ga", "sa")].concat()),
+        ],
+        2 => vec![
+            (0, [vec![init(A, 1), init(B, 1), BAR, store(place("sa", 0))], early, vec![arrive(A)]].concat()),
+            (0, [vec![BAR, wait(A, 0)], late, vec![arrive(B)]].concat()),
+            (0, [vec![BAR, wait(B, 0)], maybe(40, random), out("ga", "sa")].concat()),
+        ],
+        // Into the shared memory of another CTA, and out of there.
+        3 => vec![
+            (0, [start.clone(), vec![Item::RemoteStore { to: place("sa", 0), rank: 1 }], early, start.clone(), last.to_vec()].concat()),
+            (1, [start.clone(), start.clone(), late, out("ga", "sa"), last.to_vec()].concat()),
+        ],
+        4 => vec![
+            (0, [vec![store(place("sa", 0)), FENCE], start.clone(), peer("sb", 1), last.to_vec()].concat()),
+            (1, [vec![init(A, 1)], start.clone(), vec![arrive_expecting(A, 16), wait_cluster(A, 0)], late, out("gb", "sb"), last.to_vec()].concat()),
+        ],
+        // A refill by the peer of what a thread has read.
+        5 | 6 => vec![
+            (0, [start.clone(), late, peer("sb", 1), last.to_vec()].concat()),
+            (1, [vec![init(A, 1), load(place("sb", 0))], early, start.clone(), vec![arrive_expecting(A, 16), wait_cluster(A, 0)], last.to_vec()].concat()),
+        ],
+        7 => vec![
+            (0, [vec![store(place("ga", 0))], early, start.clone()].concat()),
+            (1, [vec![init(A, 1)], start.clone(), late, vec![arrive_expecting(A, 16), bulk_load(), wait(A, 0), load(place("sa", 0))]].concat()),
+        ],
+        // `cp.async`, then a bulk copy.
+        8 => {
+            let copy = Item::Copy { to: place("sa", 0), from: place("ga", 0) };
+            let told = Item::CopyArrive { at: A, no_increment: true };
+            vec![
+                (0, [vec![init(A, 1), BAR, copy, told], early].concat()),
+                (0, [vec![BAR, wait(A, 0)], late, out("gb", "sa")].concat()),
+            ]
+        }
+        9 => {
+            let copy = Item::Copy { to: place("sa", 0), from: place("ga", 0) };
+            vec![
+                (0, [vec![copy, Item::CopyWait { pending: None }], early, vec![BAR]].concat()),
+                (0, [vec![BAR], late, out("gb", "sa")].concat()),
+            ]
+        }
+        // In and out again, without a generic access.
+        10 => vec![
+            (0, vec![init(A, 1), BAR, arrive_expecting(A, 16), bulk_load()]),
+            (0, [vec![BAR, wait(A, 0)], late, out("gb", "sa")].concat()),
+        ],
+        // A multicast over what both have read.
+        11 => {
+            let copy = Item::Multicast { to: "sa", from: "ga", at: A, mask: 3 };
+            let rest = vec![wait(A, 0), load(place("sa", 8)), last[0], last[1]];
+            let own = |fence: Vec<Item>| [vec![init(A, 1), load(place("sa", 0))], fence, vec![arrive_expecting(A, 16)], start.clone()].concat();
+            vec![(0, [own(early.clone()), maybe(30, random), vec![copy], rest.clone()].concat()), (1, [own(late), rest].concat())]
+        }
+        _ => {
+            let fence = |random: &mut Random| Item::Fence { sc: false, scope: random.pick(&[Scope::Cta, Scope::Cluster, Scope::Gpu]) };
+            let y = place("ga", 8);
+            vec![
+                (0, vec![store(y), fence(random), last[0], last[1]]),
+                (1, vec![last[0], last[1], load(y)]),
+                (0, vec![last[0], last[1], load(y)]),
+            ]
+        }
+    }
 }
