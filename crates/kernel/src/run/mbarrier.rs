@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Run;
 use super::warp::{Block, lanes};
 use crate::code::op::{Order, Pc, Place, Register, Scope, Source};
-use crate::order::clock::Object;
+use crate::order::clock::{Object, View};
 use crate::order::record::{Handle, Kind, Path, StrandId};
 use crate::order::{Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
@@ -51,14 +51,14 @@ pub(super) struct Finished {
 /// What is asked of a phase before one run stands for all (H3).
 #[derive(Default)]
 struct PhaseFacts {
-    /// Operations by threads: warp, lanes, time.
-    operations: Vec<(u32, u32, u32)>,
+    /// Operations by threads: warp, lanes, time, and what they know, themselves included.
+    operations: Vec<(u32, u32, u32, View)>,
     /// There are operations by strands: nobody knows of them but through the phase.
     by_strands: bool,
     /// Separate expect_tx: warp, lane, time.
     expects: Vec<(u32, u32, u32, Pc)>,
-    /// Arrivals: warp, lanes, time.
-    arrivals: Vec<(u32, u32, u32)>,
+    /// What each arrival knows, itself included.
+    arrivals: Vec<View>,
     expected: i64,
     completed: i64,
     /// What those who operate on this phase know together.
@@ -262,16 +262,17 @@ impl Run<'_> {
             let base = &sent.execution;
             let knows_all = || {
                 !mbarrier.last.by_strands
-                    && mbarrier.last.operations.iter().all(|(warp, lanes, time)| base.knows_all(*warp, *lanes, *time))
+                    && mbarrier.last.operations.iter().all(|(warp, lanes, time, _)| base.knows_all(*warp, *lanes, *time))
             };
             if base.steps(mbarrier.object) < mbarrier.phase && !knows_all() {
                 doubts.push(Doubt::Matching { pc, rule: Rule::PhaseUnknown });
             }
         }
-        if let Some(by) = by {
-            mbarrier.this.operations.push(by);
+        if let Some((warp, lanes, time)) = by {
+            let knows = &sent.base.threads;
+            mbarrier.this.operations.push((warp, lanes, time, Rc::clone(knows)));
             if arrival {
-                mbarrier.this.arrivals.push(by);
+                mbarrier.this.arrivals.push(Rc::clone(knows));
             }
         }
         mbarrier.this.known.get_or_insert_default().receive(sent);
@@ -445,17 +446,14 @@ impl Mbarrier {
             doubts.push(Doubt::Matching { pc, rule: Rule::PhaseBytes });
         }
         for (warp, lane, time, at) in &facts.expects {
-            let arrives = facts.arrivals.iter().any(|(other, lanes, when)| {
-                (other == warp && lanes & (1 << lane) != 0 && when > time) || base.knows(*warp, *lane, *time)
-            });
+            let arrives = facts.arrivals.iter().any(|arrival| arrival.knows(*warp, *lane, *time));
             if !arrives {
                 doubts.push(Doubt::Matching { pc: *at, rule: Rule::PhaseBytes });
             }
         }
         for (warp, lane, time, at) in &facts.no_complete {
-            let followed = facts.operations.iter().any(|(other, lanes, when)| {
-                (other == warp && lanes & (1 << lane) != 0 && when > time)
-                    || ((other, lanes) != (warp, &(1 << lane)) && base.knows(*warp, *lane, *time))
+            let followed = facts.operations.iter().any(|(other, lanes, when, knows)| {
+                (*other, *lanes, *when) != (*warp, 1 << lane, *time) && knows.knows(*warp, *lane, *time)
             });
             if !followed {
                 doubts.push(Doubt::Matching { pc: *at, rule: Rule::NoComplete });
