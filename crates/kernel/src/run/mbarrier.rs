@@ -238,10 +238,15 @@ impl Run<'_> {
         };
         mbarrier.bytes -= bytes;
         mbarrier.this.completed += bytes;
+        let over = i64::from(arrivals) > mbarrier.pending;
         mbarrier.pending -= i64::from(arrivals);
         mbarrier.this.by_strands = true;
         let handle = Handle::Phase { object: mbarrier.object, phase: mbarrier.phase };
         self.order.complete(strand, handle);
+        if over {
+            let thread = self.thread(warp, lane);
+            self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::TooManyArrivals });
+        }
         self.operate(at.0, at.1, pc, None, &sent, false);
         self.memory.version += 1;
     }
