@@ -4,7 +4,7 @@ use super::clock::{Clock, Lane, View};
 use super::policy::{AsyncFence, Policy};
 use super::record::{Handle, Kind, Path, Record, Strand, StrandKind, Tensor, pipelined};
 use super::shadow::Region;
-use super::views::{Cta, Pair, Views};
+use super::views::{Cta, Domain, Pair, Views};
 
 /// The later access: its record, the lane, and what was known when it was made or issued.
 #[derive(Copy, Clone)]
@@ -22,6 +22,15 @@ pub struct Facts<'a> {
     pub policy: &'a Policy,
     pub strands: &'a [Strand],
     pub cluster_of: &'a dyn Fn(Cta) -> u32,
+}
+
+/// What a proxy fence must be about to be about an access of a thread of this CTA.
+fn domains(region: Region, by: Cta) -> [Domain; 2] {
+    let own = region.domain();
+    match own {
+        Domain::Shared(home) if home != by => [own, Domain::Mapped(home)],
+        _ => [own, own],
+    }
 }
 
 impl Facts<'_> {
@@ -106,18 +115,18 @@ impl Facts<'_> {
     /// A proxy fence about the object must stand between, by the thread of the generic access, or in the CTA of the
     /// async one (reading async-fence). An operation that all lanes start together is behind the fences of all of them.
     fn generic_to_async(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
-        let domain = later.region.domain();
+        let about = domains(later.region, earlier.cta);
         let known = &later.views.known;
         let started_by = later.strand.map_or(1 << own, |strand| if strand.collective { strand.lanes } else { 1 << own });
         let own_fence = earlier.warp == later.record.warp
             && started_by & (1 << lane) != 0
-            && later.views.times.fenced(domain) > earlier.time;
+            && about.iter().any(|domain| later.views.times.fenced(*domain) > earlier.time);
         self.by_policy(
-            || own_fence || Self::knows(known.by_thread(domain), earlier, lane),
+            || own_fence || about.iter().any(|domain| Self::knows(known.by_thread(*domain), earlier, lane)),
             || {
                 own_fence
-                    || known.fenced_in_cta.iter().any(|((about, cta), pair)| {
-                        *about == domain && self.same_block(*cta, later.record.cta) && Self::knows(Some(pair), earlier, lane)
+                    || known.fenced_in_cta.iter().any(|((domain, cta), pair)| {
+                        about.contains(domain) && self.same_block(*cta, later.record.cta) && Self::knows(Some(pair), earlier, lane)
                     })
             },
         )
@@ -125,10 +134,10 @@ impl Facts<'_> {
 
     /// What `cp.async` has written, for the async proxy: it is complete, then the fence.
     fn copied_to_async(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
-        let domain = later.region.domain();
+        let about = domains(later.region, earlier.cta);
         let Some(strand) = self.strand(earlier) else { return false };
         let known = &later.views.known;
-        let fenced = later.views.times.fenced(domain);
+        let fenced = about.iter().map(|domain| later.views.times.fenced(*domain)).max().unwrap_or(0);
         let by_itself = strand.done.iter().any(|handle| match *handle {
             Handle::Lanes { warp, time, .. } => warp == later.record.warp && lane == own && fenced > time,
             Handle::Phase { .. } => false,
@@ -139,14 +148,14 @@ impl Facts<'_> {
                 Handle::Phase { object, phase } => !by_thread && view.steps(object) > phase,
             })
         };
-        let behind_own_gate = later.views.gate(domain).is_some_and(|view| told(view, false));
+        let behind_own_gate = about.iter().any(|domain| later.views.gate(*domain).is_some_and(|view| told(view, false)));
         self.by_policy(
-            || by_itself || known.by_thread(domain).is_some_and(|pair| told(&pair.issue, true)),
+            || by_itself || about.iter().any(|domain| known.by_thread(*domain).is_some_and(|pair| told(&pair.issue, true))),
             || {
                 by_itself
                     || behind_own_gate
-                    || known.fenced_in_cta.iter().any(|((about, cta), pair)| {
-                        *about == domain && self.same_block(*cta, later.record.cta) && told(&pair.issue, false)
+                    || known.fenced_in_cta.iter().any(|((domain, cta), pair)| {
+                        about.contains(domain) && self.same_block(*cta, later.record.cta) && told(&pair.issue, false)
                     })
             },
         )
@@ -163,14 +172,14 @@ impl Facts<'_> {
         if strand.fenced_at_completion(self.policy.tcgen05_completion_fence) {
             return true;
         }
-        let domain = later.region.domain();
+        let about = domains(later.region, later.record.cta);
         let gated = |view: &Clock| self.done(strand, lane, later, 32, view, reads);
-        let own_gate = later.views.gate(domain).is_some_and(|view| gated(view));
+        let own_gate = about.iter().any(|domain| later.views.gate(*domain).is_some_and(|view| gated(view)));
         self.by_policy(
             || own_gate,
             || {
-                known.fenced_in_cta.iter().any(|((about, cta), pair)| {
-                    *about == domain && self.same_block(*cta, earlier.cta) && gated(&pair.threads)
+                known.fenced_in_cta.iter().any(|((domain, cta), pair)| {
+                    about.contains(domain) && self.same_block(*cta, earlier.cta) && gated(&pair.threads)
                 }) || (own_gate && self.same_block(later.record.cta, earlier.cta))
             },
         )
@@ -188,10 +197,10 @@ impl Facts<'_> {
         }
         // Between the async proxies of two CTAs: a fence in the later one, and in the earlier one unless the
         // completion is one.
-        let domain = later.region.domain();
         let fenced_in = |at: Cta| {
-            known.fenced_in_cta.iter().any(|((about, cta), pair)| {
-                *about == domain && self.same_block(*cta, at) && self.done(strand, lane, later, 32, &pair.issue, reads)
+            let about = domains(later.region, at);
+            known.fenced_in_cta.iter().any(|((domain, cta), pair)| {
+                about.contains(domain) && self.same_block(*cta, at) && self.done(strand, lane, later, 32, &pair.issue, reads)
             })
         };
         let first = strand.fenced_at_completion(self.policy.tcgen05_completion_fence) || fenced_in(earlier.cta);

@@ -15,6 +15,8 @@ pub type Cta = u32;
 pub enum Domain {
     Global,
     Shared(Cta),
+    /// What other CTAs do to it, through a mapped address (reading async-fence-remote).
+    Mapped(Cta),
 }
 
 /// The same knowledge for accesses of threads, and for asynchronous operations that they start: `bar.warp.sync` may be

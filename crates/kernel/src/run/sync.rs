@@ -50,11 +50,13 @@ impl Run<'_> {
         let per = self.launch.ctas_per_cluster().max(1);
         let first = cta / per * per;
         let shared = (first..first + per).map(Domain::Shared);
+        let mapped = (first..first + per).map(Domain::Mapped);
         match cover {
             Cover::Everything => shared.chain([Domain::Global]).collect(),
             Cover::Global => vec![Domain::Global],
-            Cover::SharedCta if !self.options.policy.remote_covered => vec![Domain::Shared(cta)],
-            Cover::SharedCta | Cover::SharedCluster => shared.collect(),
+            Cover::SharedCta if self.options.policy.remote_covered => mapped.chain([Domain::Shared(cta)]).collect(),
+            Cover::SharedCta => vec![Domain::Shared(cta)],
+            Cover::SharedCluster => shared.collect(),
         }
     }
 
