@@ -458,7 +458,10 @@ impl Check<'_> {
                 let knows = |pair: &views::Pair| pair.issue.knows(earlier.warp, lane, earlier.time);
                 knows(&known.base) && known.by_thread(self.later.region.domain()).is_some_and(knows)
             }
-            Path::GenericStrand(_) => !self.mixed,
+            Path::GenericStrand(_) => {
+                let counts = |kind: Kind| kind == Kind::Mbarrier;
+                !self.mixed || (counts(earlier.kind) && counts(self.later.record.kind))
+            }
             Path::Async(strand) => {
                 let strand = &self.facts.strands[strand as usize];
                 strand.fenced_at_completion(self.facts.policy.tcgen05_completion_fence)

@@ -229,8 +229,9 @@ impl Run<'_> {
         let (cta, time, mask) = (own.cta, own.time, own.lanes);
         let sent = views.sent(cta, warp as u32, mask, time);
         let lane = mask.trailing_zeros().min(31);
-        // The count changes whatever proxy the bytes took; the issue comes after the initialisation.
-        let record = self.record(warp, pc, Kind::Mbarrier, Path::Generic);
+        // The count changes whatever proxy the bytes took; the issue comes after the initialisation, and what ends the
+        // mbarrier's life after the phase.
+        let record = self.record(warp, pc, Kind::Mbarrier, Path::GenericStrand(strand));
         self.touch_views(record, &views, lane, Region::Shared(at.0), at.1, 8, 0);
         let Some(mbarrier) = self.mbarriers.get_mut(&at) else {
             self.not_an_mbarrier(warp, pc, lane);

@@ -131,6 +131,7 @@ pub fn any(clusters: bool, random: &mut Random) -> Item {
         12 | 13 => patterns::wait(at, random.below(2) as u32),
         14 | 15 => patterns::arrive(at),
         16 => patterns::arrive_expecting(at, 16),
+        17 if random.percent(20) => Item::Inval { at },
         17 => Item::Expect { at, bytes: 16 },
         18 => Item::Copy { to: shared, from: global },
         19 => Item::CopyCommit,

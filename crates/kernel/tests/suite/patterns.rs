@@ -52,7 +52,7 @@ fn meet(relaxed: bool) -> [Item; 2] {
 }
 
 /// A pattern, by its number.
-pub const COUNT: usize = 43;
+pub const COUNT: usize = 46;
 
 pub fn pattern(number: usize, random: &mut Random) -> Program {
     let any = [place("sa", 0), place("ga", 0), place("sa", 8), place("gb", 8)];
@@ -240,6 +240,20 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
         }
         // Proxy fences in one place or another: which of them are right is a reading.
         29..=41 => gated(number - 29, random),
+        // The memory of an mbarrier is used again.
+        42 => vec![
+            (0, vec![init(A, 1), BAR, arrive_expecting(A, 16), bulk_load(), BAR, Item::Inval { at: A }, init(A, 2)]),
+            (0, vec![BAR, wait(A, 0), load(place("sa", 0)), BAR]),
+        ],
+        43 => vec![
+            (0, vec![init(A, 1), arrive_expecting(A, 16), bulk_load(), wait(A, 0), Item::Inval { at: A }]),
+            (0, vec![load(place("sb", 0))]),
+        ],
+        44 => {
+            let copy = Item::Copy { to: place("sa", 0), from: place("ga", 0) };
+            let told = Item::CopyArrive { at: A, no_increment: true };
+            vec![(0, vec![init(A, 2), BAR, copy, told, BAR, Item::Inval { at: A }]), (0, vec![BAR, arrive(A), wait(A, 0), BAR])]
+        }
         // Counting, and flags.
         _ => {
             if random.percent(50) {

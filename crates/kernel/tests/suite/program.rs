@@ -38,6 +38,7 @@ pub enum Item {
     ClusterArrive { relaxed: bool },
     ClusterWait,
     Init { at: &'static str, count: u32 },
+    Inval { at: &'static str },
     FenceInit,
     Arrive { at: &'static str, rank: Option<u32>, release: bool, scope: Scope, expect: Option<u32>, count: u32 },
     /// `.noComplete`.
@@ -156,6 +157,7 @@ impl Line {
             Item::ClusterArrive { relaxed: false } => one("barrier.cluster.arrive;".to_owned()),
             Item::ClusterWait => one("barrier.cluster.wait;".to_owned()),
             Item::Init { at, count } => one(format!("mbarrier.init.shared::cta.b64 [{at}], {count};")),
+            Item::Inval { at } => one(format!("mbarrier.inval.shared::cta.b64 [{at}];")),
             Item::FenceInit => one("fence.mbarrier_init.release.cluster;".to_owned()),
             Item::Arrive { at, rank, release, scope, expect, count } => {
                 let order = if release { "release" } else { "relaxed" };
