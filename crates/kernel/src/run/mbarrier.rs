@@ -66,6 +66,8 @@ struct PhaseFacts {
     /// True waits for the phase before, during this one.
     waits: Vec<(u32, u32, u32, Pc)>,
     no_complete: Vec<(u32, u32, u32, Pc)>,
+    /// The last operation.
+    pc: Pc,
 }
 
 /// An arrival of some lanes.
@@ -282,6 +284,7 @@ impl Run<'_> {
             }
         }
         mbarrier.this.known.get_or_insert_default().receive(sent);
+        mbarrier.this.pc = pc;
         let range = 1i64 << 20;
         let bad = mbarrier.bytes.abs() >= range;
         if mbarrier.pending <= 0 && mbarrier.bytes == 0 {
@@ -291,6 +294,15 @@ impl Run<'_> {
         if bad {
             self.find(3, pc, Finding::Protocol { pc, thread: 0, what: Protocol::TooManyBytes });
         }
+        doubts.into_iter().for_each(|doubt| self.doubt(doubt));
+    }
+
+    /// What a phase leaves open at the end of the run.
+    pub(super) fn check_open_phases(&mut self) {
+        let mut doubts = Vec::new();
+        let mut open: Vec<&Mbarrier> = self.mbarriers.values().collect();
+        open.sort_by_key(|mbarrier| mbarrier.object);
+        open.iter().for_each(|mbarrier| mbarrier.may_be_over(&mut doubts));
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
     }
 
@@ -436,21 +448,10 @@ impl Run<'_> {
     }
 }
 
-impl Mbarrier {
-    fn complete(&mut self, doubts: &mut Vec<Doubt>, pc: Pc) {
-        let facts = std::mem::take(&mut self.this);
-        let known = facts.known.clone().unwrap_or_default();
-        let base = &known.execution;
-        // D2, late: waits for the phase before come before somebody's operation on this one.
-        for (warp, lane, time, at) in &facts.waits {
-            if !base.knows(*warp, *lane, *time) {
-                doubts.push(Doubt::Matching { pc: *at, rule: Rule::PhaseOvertaken });
-            }
-        }
-        // C1: as many bytes as expected, each expectation before an arrival of the phase.
-        if facts.expected != facts.completed {
-            doubts.push(Doubt::Matching { pc, rule: Rule::PhaseBytes });
-        }
+impl PhaseFacts {
+    /// C1, N: whether some of the operations complete the phase without the others, in another run.
+    fn may_complete_early(&self, doubts: &mut Vec<Doubt>) {
+        let facts = self;
         for (warp, lane, time, at) in &facts.expects {
             let arrives = facts.arrivals.iter().any(|arrival| arrival.knows(*warp, *lane, *time));
             if !arrives {
@@ -465,6 +466,36 @@ impl Mbarrier {
                 doubts.push(Doubt::Matching { pc: *at, rule: Rule::NoComplete });
             }
         }
+    }
+}
+
+impl Mbarrier {
+    /// The same of a phase that is not over at the end: all have arrived, and bytes are missing or too many.
+    fn may_be_over(&self, doubts: &mut Vec<Doubt>) {
+        if self.pending > 0 {
+            return;
+        }
+        if self.bytes < 0 {
+            doubts.push(Doubt::Matching { pc: self.this.pc, rule: Rule::PhaseBytes });
+        }
+        self.this.may_complete_early(doubts);
+    }
+
+    fn complete(&mut self, doubts: &mut Vec<Doubt>, pc: Pc) {
+        let facts = std::mem::take(&mut self.this);
+        let known = facts.known.clone().unwrap_or_default();
+        let base = &known.execution;
+        // D2, late: waits for the phase before come before somebody's operation on this one.
+        for (warp, lane, time, at) in &facts.waits {
+            if !base.knows(*warp, *lane, *time) {
+                doubts.push(Doubt::Matching { pc: *at, rule: Rule::PhaseOvertaken });
+            }
+        }
+        // C1: as many bytes as expected, each expectation before an arrival of the phase.
+        if facts.expected != facts.completed {
+            doubts.push(Doubt::Matching { pc, rule: Rule::PhaseBytes });
+        }
+        facts.may_complete_early(doubts);
         self.last = facts;
         self.phase += 1;
         self.count = self.next_count;

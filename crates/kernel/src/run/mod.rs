@@ -229,6 +229,7 @@ impl<'a> Run<'a> {
     }
 
     fn at_end(&mut self) {
+        self.check_open_phases();
         self.check_reads();
     }
 
