@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::program::{Item, Program};
+use crate::program::{Item, Layout, Program};
 use crate::sides::{self, Kernel, Model, Readings};
 
 /// Rules that a run does not look at: an initialisation of what is an mbarrier already; a phase that
@@ -36,6 +36,8 @@ pub enum Kind {
     /// The same where the run has doubts as well: it may have been led astray.
     FalseRaceWithDoubts,
     FalseHangWithDoubts,
+    /// Two runs without doubts do not say the same.
+    ScheduleMatters,
     /// A race of the axioms that a run without doubts does not list, though it lists others.
     UnlistedRace,
 }
@@ -60,10 +62,26 @@ pub struct Compared {
 }
 
 pub fn compare(program: &Program, readings: Readings) -> Compared {
-    let kernel = sides::kernel(program, readings, 0);
     let model = sides::model(program, readings);
-    let kinds = kinds(program, &kernel, &model);
-    Compared { kernel, model, kinds }
+    let run = |layout: Layout, seed: u64| sides::kernel(program, layout, readings, seed);
+    let kernel = run(Layout::Warps, 0);
+    let mut found = kinds(program, &kernel, &model);
+    // The same launch in another order of warps, and the same threads as lanes of one warp.
+    let mut others = vec![run(Layout::Warps, 0x9e37_79b9), run(Layout::Warps, 0x1234_5678_9abc)];
+    if program.fits_a_warp() {
+        others.push(run(Layout::Lanes, 0));
+    }
+    for other in others {
+        found.extend(kinds(program, &other, &model));
+        let matters = kernel.is_proved() != other.is_proved()
+            || (kernel.is_sure() && other.is_sure() && (kernel.races.is_empty(), kernel.hang) != (other.races.is_empty(), other.hang));
+        if matters && kernel.protocol.is_empty() && other.protocol.is_empty() {
+            found.push(Kind::ScheduleMatters);
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Compared { kernel, model, kinds: found }
 }
 
 fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
@@ -83,7 +101,7 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
         add((model.protocol_kept == Some(false) || !model.undefined.is_empty()) && known, Kind::ProvedInAGap);
         add(!model.undefined.iter().all(gap), Kind::ProvedButUndefined);
         // Strong reads may see one of several writes without a race, and red sums are of any order.
-        let strong = |item: Item| matches!(item, Item::Load { scope: Some(_), .. });
+        let strong = |item: Item| matches!(item, Item::Load { scope: Some(_), .. } | Item::IfZero { scope: Some(_), .. });
         let free = program.items().any(strong);
         add(!free && model.race_free == Some(true) && model.outcomes.is_some_and(|count| count > 1), Kind::ProvedButManyOutcomes);
     }

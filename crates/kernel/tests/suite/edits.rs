@@ -123,6 +123,9 @@ pub fn any(clusters: bool, random: &mut Random) -> Item {
     let data = if random.percent(60) { shared } else { global };
     let rank = random.below(2) as u32;
     match random.below(if clusters { 36 } else { 30 }) {
+        0 if random.percent(40) => Item::IfZero { from: data, scope: strong, to: random.pick(&[shared, global]) },
+        4 if random.percent(15) => Item::Ticket { from: data, to: random.pick(&[shared, global]) },
+        12 if random.percent(20) => Item::Peek { at, parity: random.below(2) as u32 },
         0..=3 => Item::Load { from: data, scope: strong },
         4..=7 => Item::Store { to: data, scope: strong },
         8 => Item::Red { to: data, scope },

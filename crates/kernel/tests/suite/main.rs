@@ -14,3 +14,4 @@ mod patterns;
 mod program;
 mod random;
 mod sides;
+mod theory;

@@ -52,7 +52,7 @@ fn meet(relaxed: bool) -> [Item; 2] {
 }
 
 /// A pattern, by its number.
-pub const COUNT: usize = 46;
+pub const COUNT: usize = 49;
 
 pub fn pattern(number: usize, random: &mut Random) -> Program {
     let any = [place("sa", 0), place("ga", 0), place("sa", 8), place("gb", 8)];
@@ -253,6 +253,21 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
             let copy = Item::Copy { to: place("sa", 0), from: place("ga", 0) };
             let told = Item::CopyArrive { at: A, no_increment: true };
             vec![(0, vec![init(A, 2), BAR, copy, told, BAR, Item::Inval { at: A }]), (0, vec![BAR, arrive(A), wait(A, 0), BAR])]
+        }
+        // Lanes of a warp.
+        45 => {
+            let sync = Item::WarpSync { mask: 3 };
+            vec![(0, vec![store(x), sync, load(x), sync]), (0, vec![sync, load(x), sync, store(x)])]
+        }
+        46 => {
+            let sync = Item::WarpSync { mask: 3 };
+            let out = [Item::BulkStore { to: "ga", from: "sa" }, Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }];
+            vec![(0, [vec![store(place("sa", 0)), FENCE_SHARED, sync], out.to_vec()].concat()), (0, vec![store(place("sa", 8)), FENCE_SHARED, sync])]
+        }
+        47 => {
+            let sync = Item::WarpSync { mask: 3 };
+            let copy = Item::Copy { to: place("sa", 0), from: place("ga", 0) };
+            vec![(0, vec![copy, Item::CopyWait { pending: None }, sync]), (0, vec![sync, load(place("sa", 0))])]
         }
         // Counting, and flags.
         _ => {

@@ -61,6 +61,22 @@ pub enum Item {
     FenceAsync(Cover),
     FlagSet { at: &'static str, release: bool, scope: Scope },
     FlagSpin { at: &'static str, acquire: bool, scope: Scope },
+    /// A store that only happens if a load returns 0.
+    IfZero { from: Place, scope: Option<Scope>, to: Place },
+    /// A store that only the second to take a ticket makes.
+    Ticket { from: Place, to: Place },
+    /// A question that is not repeated, and whose answer nobody uses.
+    Peek { at: &'static str, parity: u32 },
+    WarpSync { mask: u32 },
+}
+
+/// Where the threads of a test are in the kernel.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Layout {
+    /// Each alone in a warp.
+    Warps,
+    /// Together in one warp; what each of them does is a branch of its own.
+    Lanes,
 }
 
 /// An item with a number that stays when others are removed.
@@ -234,6 +250,23 @@ impl Line {
                 let order = if release { "release" } else { "relaxed" };
                 one(format!("st.{order}.{}.{}.u32 [{at}], 1;", scope.word(), space(at)))
             }
+            Item::IfZero { from, scope, to } => {
+                let how = scope.map_or("weak".to_owned(), |scope| format!("relaxed.{}", scope.word()));
+                vec![
+                    format!("ld.{how}.{}.u64 %v{id}, {};", space(from.name), address(from)),
+                    format!("setp.eq.u64 %p2, %v{id}, 0;"),
+                    format!("@%p2 st.weak.{}.u64 {}, {};", space(to.name), address(to), id + 1),
+                ]
+            }
+            Item::Ticket { from, to } => vec![
+                format!("atom.relaxed.gpu.{}.add.u64 %v{id}, {}, 1;", space(from.name), address(from)),
+                format!("setp.ne.u64 %p2, %v{id}, 0;"),
+                format!("@%p2 st.weak.{}.u64 {}, {};", space(to.name), address(to), id + 1),
+            ],
+            Item::Peek { at, parity } => {
+                one(format!("mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 %p3, [{at}], {parity};"))
+            }
+            Item::WarpSync { mask } => one(format!("bar.warp.sync {mask};")),
             Item::FlagSpin { at, acquire, scope } => {
                 let order = if acquire { "acquire" } else { "relaxed" };
                 vec![
@@ -248,7 +281,7 @@ impl Line {
 
     /// The register that it reads into, for outcomes.
     fn shows(self) -> Option<String> {
-        matches!(self.item, Item::Load { .. } | Item::RemoteLoad { .. }).then(|| format!("%v{}", self.id))
+        matches!(self.item, Item::Load { .. } | Item::RemoteLoad { .. } | Item::IfZero { .. }).then(|| format!("%v{}", self.id))
     }
 }
 
@@ -317,7 +350,12 @@ impl Program {
         out.done()
     }
 
-    pub fn kernel(&self) -> Text {
+    /// Whether its threads can be lanes of one warp: barriers with a number count warps.
+    pub fn fits_a_warp(&self) -> bool {
+        !self.items().any(|item| matches!(item, Item::Bar { warps: Some(_), .. }))
+    }
+
+    pub fn kernel(&self, layout: Layout) -> Text {
         let mut out = Lines::default();
         out.line(".version 9.0", None);
         out.line(".target sm_100a", None);
@@ -338,10 +376,19 @@ impl Program {
         out.line(".reg .u32 %f<4>, %r<4>, %nr<4>, %k<8>;", None);
         out.line(".reg .u64 %v<256>, %t<256>;", None);
         out.line("mov.u32 %k0, %tid.x;", None);
-        out.line("and.b32 %k1, %k0, 31;", None);
-        out.line("setp.ne.u32 %p0, %k1, 0;", None);
-        out.line("@%p0 exit;", None);
-        out.line("shr.u32 %k2, %k0, 5;", None);
+        match layout {
+            Layout::Warps => {
+                out.line("and.b32 %k1, %k0, 31;", None);
+                out.line("setp.ne.u32 %p0, %k1, 0;", None);
+                out.line("@%p0 exit;", None);
+                out.line("shr.u32 %k2, %k0, 5;", None);
+            }
+            Layout::Lanes => {
+                out.line("setp.gt.u32 %p0, %k0, 7;", None);
+                out.line("@%p0 exit;", None);
+                out.line("mov.u32 %k2, %k0;", None);
+            }
+        }
         out.line("mov.u32 %k3, %ctaid.x;", None);
         out.line("shl.b32 %k4, %k3, 3;", None);
         out.line("add.u32 %k5, %k4, %k2;", None);

@@ -14,7 +14,7 @@ use fencepost_kernel::run::{self, Credit, Outcome, Run};
 use fencepost_report::{ProtocolAnswer, RaceAnswer, TerminationAnswer};
 use fencepost_syntax::{Source, ptx};
 
-use crate::program::{Program, Text};
+use crate::program::{Layout, Program, Text};
 
 /// Two items, the lower number first.
 pub type Pair = (u32, u32);
@@ -108,11 +108,12 @@ pub fn module(text: &str) -> Module {
     module
 }
 
-pub fn launch(program: &Program) -> Launch {
+pub fn launch(program: &Program, layout: Layout) -> Launch {
+    let warps = if layout == Layout::Lanes { 1 } else { program.warps() };
     Launch {
         entry: "k".to_owned(),
         grid: [program.ctas(), 1, 1],
-        block: [program.warps() * 32, 1, 1],
+        block: [warps * 32, 1, 1],
         cluster: [program.ctas(), 1, 1],
         shared: 0,
         arguments: Vec::new(),
@@ -122,10 +123,10 @@ pub fn launch(program: &Program) -> Launch {
 }
 
 /// One run under these readings; if threads synchronise through memory, what this run saw counts.
-pub fn kernel(program: &Program, readings: Readings, seed: u64) -> Kernel {
-    let text = program.kernel();
+pub fn kernel(program: &Program, layout: Layout, readings: Readings, seed: u64) -> Kernel {
+    let text = program.kernel(layout);
     let module = module(&text.text);
-    let launch = launch(program);
+    let launch = launch(program, layout);
     let entry = &module.entries[0];
     let once = |credit: Credit| {
         let options = run::Options { policy: readings.policy(), credit, seed, steps: 100_000 };
