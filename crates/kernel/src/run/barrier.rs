@@ -1,6 +1,6 @@
 //! Named barriers of a CTA and the barrier of a cluster (9.7.15.1, 9.7.15.3).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::Run;
@@ -17,7 +17,8 @@ pub(super) struct Named {
     expected: u32,
     /// Without a number of threads: all of the CTA, as far as they are alive.
     all: bool,
-    lanes: HashMap<usize, u32>,
+    /// Of each warp, who has arrived in this generation, and whether those at their end are counted with them.
+    lanes: BTreeMap<usize, (u32, bool)>,
     arrived: u32,
     known: Option<Known>,
     /// Who arrived in the last generation: warp, lanes, time.
@@ -89,7 +90,7 @@ impl Run<'_> {
                 generation: 0,
                 expected: 0,
                 all: false,
-                lanes: HashMap::new(),
+                lanes: BTreeMap::new(),
                 arrived: 0,
                 known: None,
                 last: Vec::new(),
@@ -104,7 +105,7 @@ impl Run<'_> {
         let sent = self.order.sent(warp as u32, active);
         self.check_generation(warp, pc, active, cta, number);
         let time = self.order.time(warp as u32);
-        let (alive, mut votes) = (self.warps[warp].alive(), (0, true, false));
+        let mut votes = (0, true, false);
         for lane in lanes(active) {
             let value = (self.warps[warp].get(red.from, lane) & 1 != 0) != red.negated;
             votes = (votes.0 + u32::from(value), votes.1 && value, votes.2 || value);
@@ -120,11 +121,8 @@ impl Run<'_> {
             return;
         }
         let generation = named.generation;
-        let own = named.lanes.entry(warp).or_insert(0);
-        *own |= active;
-        // Lanes that are not there arrive with the rest of their warp.
-        let whole = *own & alive == alive;
-        named.arrived += active.count_ones() + if whole { 32 - alive.count_ones() } else { 0 };
+        named.lanes.entry(warp).or_insert((0, false)).0 |= active;
+        named.arrived += active.count_ones();
         named.votes = (named.votes.0 + votes.0, named.votes.1 && votes.1, named.votes.2 || votes.2);
         named.this.push((warp as u32, active, time));
         match &mut named.known {
@@ -169,6 +167,14 @@ impl Run<'_> {
         let Some(named) = self.barriers.get_mut(&(cta, number)) else { return };
         if named.arrived == 0 {
             return;
+        }
+        // Lanes that are at their end arrive with the rest of their warp, whoever came first.
+        for (warp, (own, counted)) in &mut named.lanes {
+            let alive = self.warps[*warp].alive();
+            if !*counted && *own & alive == alive {
+                named.arrived += 32 - own.count_ones();
+                *counted = true;
+            }
         }
         let there = named.arrived + if named.all { exited } else { 0 };
         if there < named.expected {

@@ -131,10 +131,8 @@ impl Run<'_> {
         }
         self.warps[warp].exited |= active;
         let cta = self.warps[warp].cta;
-        if self.warps[warp].alive() == 0 {
-            for id in 0..16 {
-                self.settle_barrier(cta, id);
-            }
+        for id in 0..16 {
+            self.settle_barrier(cta, id);
         }
         let cluster = self.order.cluster_of(cta) as usize;
         self.settle_cluster(cluster);
