@@ -64,17 +64,24 @@ pub struct Compared {
 pub fn compare(program: &Program, readings: Readings) -> Compared {
     let model = sides::model(program, readings);
     let run = |layout: Layout, seed: u64| sides::kernel(program, layout, readings, seed);
-    let kernel = run(Layout::Warps, 0);
-    let mut found = kinds(program, &kernel, &model);
     // The same launch in another order of warps, and the same threads as lanes of one warp.
-    let mut others = vec![run(Layout::Warps, 0x9e37_79b9), run(Layout::Warps, 0x1234_5678_9abc)];
-    if program.fits_a_warp() {
-        others.push(run(Layout::Lanes, 0));
+    let mut runs = Vec::new();
+    if !program.items().any(|item| matches!(item, Item::WarpSync { .. })) {
+        runs.extend([0, 0x9e37_79b9, 0x1234_5678_9abc].map(|seed| run(Layout::Warps, seed)));
     }
+    if program.fits_a_warp() {
+        runs.push(run(Layout::Lanes, 0));
+    }
+    let mut others = runs.into_iter();
+    // Lanes meet, and warps are counted: there is no such kernel.
+    let Some(kernel) = others.next() else {
+        return Compared { kernel: Kernel { flags: true, ..Kernel::default() }, model, kinds: Vec::new() };
+    };
+    let mut found = kinds(program, &kernel, &model);
     for other in others {
         found.extend(kinds(program, &other, &model));
         let matters = kernel.is_proved() != other.is_proved()
-            || (kernel.is_sure() && other.is_sure() && (kernel.races.is_empty(), kernel.hang) != (other.races.is_empty(), other.hang));
+            || (kernel.is_sure() && other.is_sure() && kernel.races.is_empty() != other.races.is_empty());
         if matters && kernel.protocol.is_empty() && other.protocol.is_empty() {
             found.push(Kind::ScheduleMatters);
         }
@@ -94,7 +101,10 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
     if kernel.is_proved() {
         add(model.race_free == Some(false) && !model.races.is_empty(), Kind::ProvedButRaces);
         add(model.ends == Some(false), Kind::ProvedButHangs);
-        let gap = |error: &String| GAPS.iter().any(|gap| error.starts_with(gap));
+        let peeks = program.items().any(|item| matches!(item, Item::Peek { .. }));
+        let gap = |error: &String| {
+            GAPS.iter().any(|gap| error.starts_with(gap)) || (peeks && error.starts_with("parity-aliasing"))
+        };
         let known = model.protocol.iter().all(gap);
         add(model.protocol_kept == Some(false) && !known, Kind::ProvedButBreaksRules);
         let known = known && model.undefined.iter().all(gap);
@@ -102,7 +112,8 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
         add(!model.undefined.iter().all(gap), Kind::ProvedButUndefined);
         // Strong reads may see one of several writes without a race, and red sums are of any order.
         let strong = |item: Item| matches!(item, Item::Load { scope: Some(_), .. } | Item::IfZero { scope: Some(_), .. });
-        let free = program.items().any(strong);
+        let shows = program.items().any(|item| matches!(item, Item::Load { .. } | Item::RemoteLoad { .. } | Item::IfZero { .. }));
+        let free = program.items().any(strong) || !shows;
         add(!free && model.race_free == Some(true) && model.outcomes.is_some_and(|count| count > 1), Kind::ProvedButManyOutcomes);
     }
     // Of a program that is undefined in another way, not every execution is looked at.

@@ -248,7 +248,7 @@ impl Line {
             Item::FenceAsync(Cover::Global) => one("fence.proxy.async.global;".to_owned()),
             Item::FlagSet { at, release, scope } => {
                 let order = if release { "release" } else { "relaxed" };
-                one(format!("st.{order}.{}.{}.u32 [{at}], 1;", scope.word(), space(at)))
+                one(format!("st.{order}.{}.{}.u32 [{at}], {};", scope.word(), space(at), id + 1))
             }
             Item::IfZero { from, scope, to } => {
                 let how = scope.map_or("weak".to_owned(), |scope| format!("relaxed.{}", scope.word()));
