@@ -172,8 +172,14 @@ impl Order {
 
     /// `bar.warp.sync` over these lanes.
     pub fn sync_warp(&mut self, warp: Warp, mask: u32) {
-        let from = self.sent(warp, mask);
+        let mut from = self.sent(warp, mask);
         let also_issue = self.policy.warp_sync_async;
+        if !also_issue {
+            from.waited = clock::View::default();
+            for (_, views) in self.groups(warp, mask) {
+                clock::join(&mut from.waited, &views.known.waited);
+            }
+        }
         self.change(warp, mask, |views, _| Rc::make_mut(&mut views.known).receive_from_warp(&from, also_issue));
     }
 

@@ -52,9 +52,9 @@ impl Facts<'_> {
             (_, ReadOnly) => false,
             (Generic, Generic) => same_lane || self.known(earlier, lane, later, &later.views.known.base.threads),
             (Generic, GenericStrand(_)) => same_lane || self.known(earlier, lane, later, &later.views.known.base.issue),
-            (GenericStrand(_), Generic) => self.complete(earlier, lane, later, own, &later.views.known.base.threads),
+            (GenericStrand(_), Generic) => self.complete(earlier, lane, later, own),
             (GenericStrand(_), GenericStrand(_)) => {
-                self.complete(earlier, lane, later, own, &later.views.known.base.issue)
+                self.complete(earlier, lane, later, own)
             }
             (Generic, Async(_)) if earlier.kind == Kind::Initialise || earlier.kind == Kind::Mbarrier => {
                 same_lane || self.known(earlier, lane, later, &later.views.known.base.issue)
@@ -94,9 +94,22 @@ impl Facts<'_> {
         strand.done.iter().any(told) || (reads && strand.reads_done.iter().any(told))
     }
 
-    fn complete(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane, view: &Clock) -> bool {
+    fn complete(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
         let reads = earlier.kind == Kind::Read;
-        self.strand(earlier).is_some_and(|strand| self.done(strand, lane, later, own, view, reads))
+        self.strand(earlier).is_some_and(|strand| self.done_in_base(strand, lane, later, own, reads))
+    }
+
+    /// In base causality order, to the later access or its issue.
+    fn done_in_base(&self, strand: &Strand, lane: Lane, later: &Later, own: Lane, reads: bool) -> bool {
+        let known = &later.views.known;
+        let base = if later.strand.is_some() { &known.base.issue } else { &known.base.threads };
+        if !self.done(strand, lane, later, own, base, reads) {
+            return false;
+        }
+        let by_wait = |handle: &Handle| matches!(handle, Handle::Lanes { .. });
+        self.policy.warp_sync_async
+            || !strand.done.iter().chain(&strand.reads_done).all(by_wait)
+            || self.done(strand, lane, later, own, &known.waited, reads)
     }
 
     fn by_policy(&self, by_thread: impl Fn() -> bool, in_cta: impl Fn() -> bool) -> bool {
@@ -165,8 +178,7 @@ impl Facts<'_> {
         let Some(strand) = self.strand(earlier) else { return false };
         let reads = earlier.kind == Kind::Read;
         let known = &later.views.known;
-        let base = if later.strand.is_some() { &known.base.issue } else { &known.base.threads };
-        if !self.done(strand, lane, later, own, base, reads) {
+        if !self.done_in_base(strand, lane, later, own, reads) {
             return false;
         }
         if strand.fenced_at_completion(self.policy.tcgen05_completion_fence) {
@@ -189,7 +201,7 @@ impl Facts<'_> {
         let Some(strand) = self.strand(earlier) else { return false };
         let reads = earlier.kind == Kind::Read;
         let known = &later.views.known;
-        if !self.done(strand, lane, later, own, &known.base.issue, reads) {
+        if !self.done_in_base(strand, lane, later, own, reads) {
             return false;
         }
         if self.same_block(earlier.cta, later.record.cta) {
