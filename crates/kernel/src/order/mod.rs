@@ -419,7 +419,8 @@ impl Check<'_> {
             return true;
         }
         let (Some(a), Some(b)) = (earlier.strong, later.strong) else { return false };
-        let generic = matches!((earlier.path, later.path), (Path::Generic, Path::Generic));
+        let is_generic = |path: Path| matches!(path, Path::Generic | Path::GenericStrand(_));
+        let generic = is_generic(earlier.path) && is_generic(later.path);
         let includes = |scope: Scope| match scope {
             Scope::Cta => earlier.cta == later.cta,
             Scope::Cluster => (self.facts.cluster_of)(earlier.cta) == (self.facts.cluster_of)(later.cta),

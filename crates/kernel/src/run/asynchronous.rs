@@ -515,7 +515,18 @@ impl Run<'_> {
             let strand = self.order.strand(StrandKind::StoreAsync, warp as u32, 1 << lane, false);
             let kind = if reduce { Kind::Atomic } else { Kind::Write };
             // Unlike bulk copies it writes through the generic proxy.
-            let record = self.strand_record(warp, pc, kind, Path::GenericStrand(strand));
+            let record = Record {
+                pc,
+                cta: self.warps[warp].cta,
+                warp: warp as u32,
+                time: self.order.time(warp as u32),
+                kind,
+                path: Path::GenericStrand(strand),
+                strong: reduce.then_some(crate::code::op::Scope::Cluster),
+                size: size as u8,
+            };
+            self.covered.strands += 1;
+            let record = self.order.record(record);
             self.touch_strand(record, strand, lane, region, Bytes::new(offset, bytes), 0);
             for (index, source) in from.iter().enumerate() {
                 let value = self.warps[warp].get(*source, lane);
