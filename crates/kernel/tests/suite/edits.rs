@@ -141,6 +141,7 @@ pub fn any(clusters: bool, random: &mut Random) -> Item {
         20 => Item::CopyWait { pending: random.pick(&[None, Some(0), Some(1)]) },
         21 => Item::CopyArrive { at, no_increment: true },
         22 | 23 => Item::BulkLoad { to: shared.name, from: global.name, at },
+        24 if random.percent(30) => Item::BulkReduce { to: global.name, from: shared.name },
         24 => Item::BulkStore { to: global.name, from: shared.name },
         25 => Item::BulkCommit,
         26 => Item::BulkWait { pending: random.below(2) as u32, reads: random.percent(40) },
@@ -157,6 +158,7 @@ pub fn any(clusters: bool, random: &mut Random) -> Item {
         30 => Item::RemoteLoad { from: shared, rank },
         31 => Item::RemoteStore { to: shared, rank },
         32 => patterns::arrive_remotely(at, rank),
+        33 if random.percent(40) => Item::RedAsync { to: shared, at, rank },
         33 => Item::BulkPeer { to: shared.name, from: random.pick(&SHARED), at, rank },
         34 => Item::ClusterArrive { relaxed: random.percent(40) },
         _ => Item::ClusterWait,
@@ -178,7 +180,7 @@ fn shuffled(random: &mut Random) -> Program {
         threads[to].1.push(item);
         // What is issued is mostly waited for.
         let follow: &[Item] = match item {
-            Item::BulkStore { .. } => &[Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }],
+            Item::BulkStore { .. } | Item::BulkReduce { .. } => &[Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }],
             Item::Copy { .. } => &[Item::CopyCommit, Item::CopyWait { pending: Some(0) }],
             Item::ClusterArrive { .. } => &[Item::ClusterWait],
             _ => &[],

@@ -52,7 +52,7 @@ fn meet(relaxed: bool) -> [Item; 2] {
 }
 
 /// A pattern, by its number.
-pub const COUNT: usize = 49;
+pub const COUNT: usize = 56;
 
 pub fn pattern(number: usize, random: &mut Random) -> Program {
     let any = [place("sa", 0), place("ga", 0), place("sa", 8), place("gb", 8)];
@@ -268,6 +268,67 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
             let sync = Item::WarpSync { mask: 3 };
             let copy = Item::Copy { to: place("sa", 0), from: place("ga", 0) };
             vec![(0, vec![copy, Item::CopyWait { pending: None }, sync]), (0, vec![sync, load(place("sa", 0))])]
+        }
+        48 => {
+            let add = [Item::BulkReduce { to: "ga", from: "sa" }, Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }];
+            vec![
+                (0, [vec![store(place("sa", 0)), FENCE, BAR], add.to_vec(), vec![BAR]].concat()),
+                (0, [vec![BAR], add.to_vec(), vec![BAR, load(place("ga", 0))]].concat()),
+            ]
+        }
+        49 => {
+            let ([here, over], last) = (meet(false), meet(true));
+            let add = Item::RedAsync { to: place("sa", 0), at: A, rank: 1 };
+            let red = Item::Red { to: place("sa", 0), scope: Scope::Cluster };
+            vec![
+                (0, vec![here, over, add, last[0], last[1]]),
+                (1, vec![init(A, 1), here, over, arrive_expecting(A, 8), red, wait(A, 0), load(place("sa", 0)), last[0], last[1]]),
+            ]
+        }
+        // Three rounds of a ring with one stage.
+        50 => {
+            let fill = [arrive_expecting(A, 16), bulk_load()];
+            let take = |parity| [wait(A, parity), load(place("sa", 0)), FENCE_SHARED, arrive(B)];
+            vec![
+                (0, [vec![init(A, 1), init(B, 1), BAR], fill.to_vec(), vec![wait(B, 0)], fill.to_vec(), vec![wait(B, 1)], fill.to_vec()].concat()),
+                (0, [vec![BAR], take(0).to_vec(), take(1).to_vec(), take(0).to_vec()].concat()),
+            ]
+        }
+        // Two consumers of one producer.
+        51 => {
+            let take = |parity| [wait(A, parity), load(place("sa", 0)), FENCE_SHARED, arrive(B)];
+            let fill = [arrive_expecting(A, 16), bulk_load()];
+            vec![
+                (0, [vec![init(A, 1), init(B, 2), BAR], fill.to_vec(), vec![wait(B, 0)], fill.to_vec()].concat()),
+                (0, [vec![BAR], take(0).to_vec(), vec![wait(A, 1), load(place("sa", 8))]].concat()),
+                (0, [vec![BAR], take(0).to_vec()].concat()),
+            ]
+        }
+        // A relaxed barrier between operations on one mbarrier or barrier: execution order is no causality order.
+        52 => {
+            let ([here, over], [late, done]) = (meet(false), meet(random.percent(70)));
+            vec![
+                (0, vec![init(A, 1), here, over, Item::Expect { at: A, bytes: 16 }, bulk_load(), late, done]),
+                (0, vec![here, over, late, done, arrive(A)]),
+                (0, vec![here, over, late, done, wait(A, 0), load(place("sa", 0))]),
+            ]
+        }
+        53 => {
+            let counted = |arrive| Item::Bar { id: 1, warps: Some(2), arrive };
+            let [late, done] = meet(random.percent(70));
+            vec![
+                (0, vec![store(x), counted(true), late, done]),
+                (0, vec![counted(false), load(x), late, done, counted(false), load(x)]),
+                (0, vec![late, done, store(x), counted(true)]),
+            ]
+        }
+        54 => {
+            let ([here, over], [late, done]) = (meet(false), meet(random.percent(70)));
+            vec![
+                (0, vec![init(A, 1), here, over, store(x), arrive(A), late, done]),
+                (0, vec![here, over, wait(A, 0), load(x), late, done, wait(A, 1), load(x)]),
+                (0, vec![here, over, late, done, store(x), arrive(A)]),
+            ]
         }
         // Counting, and flags.
         _ => {

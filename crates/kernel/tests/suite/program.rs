@@ -54,9 +54,11 @@ pub enum Item {
     Multicast { to: &'static str, from: &'static str, at: &'static str, mask: u32 },
     BulkPeer { to: &'static str, from: &'static str, at: &'static str, rank: u32 },
     BulkStore { to: &'static str, from: &'static str },
+    BulkReduce { to: &'static str, from: &'static str },
     BulkCommit,
     BulkWait { pending: u32, reads: bool },
     StoreAsync { to: Place, at: &'static str, rank: u32 },
+    RedAsync { to: Place, at: &'static str, rank: u32 },
     Fence { sc: bool, scope: Scope },
     FenceAsync(Cover),
     FlagSet { at: &'static str, release: bool, scope: Scope },
@@ -227,6 +229,9 @@ impl Line {
             Item::BulkStore { to, from } => {
                 one(format!("cp.async.bulk.global.shared::cta.bulk_group [{to}], [{from}], 16;"))
             }
+            Item::BulkReduce { to, from } => {
+                one(format!("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [{to}], [{from}], 16;"))
+            }
             Item::BulkCommit => one("cp.async.bulk.commit_group;".to_owned()),
             Item::BulkWait { pending, reads } => {
                 let how = if reads { ".read" } else { "" };
@@ -238,6 +243,15 @@ impl Line {
                 lines.push(format!(
                     "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u64 [%r1], {}, [%r2];",
                     id + 1
+                ));
+                lines
+            }
+            Item::RedAsync { to, at, rank } => {
+                let mut lines = mapped(to.name, to.offset, rank, "r1");
+                lines.extend(mapped(at, 0, rank, "r2"));
+                lines.push(format!("mov.u64 %v{id}, {};", id + 1));
+                lines.push(format!(
+                    "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64 [%r1], %v{id}, [%r2];"
                 ));
                 lines
             }
