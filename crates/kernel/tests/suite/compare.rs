@@ -88,6 +88,12 @@ pub fn compare(program: &Program, readings: Readings) -> Compared {
     }
     found.sort_unstable();
     found.dedup();
+    // A lane that passes a barrier or an mbarrier alone takes what it has met at `bar.warp.sync` for handed over by others.
+    let lanes_meet = program.items().any(|item| matches!(item, Item::WarpSync { .. }));
+    if lanes_meet && found.contains(&Kind::ProvedButRaces) && sides::model_of_warps(program).races.is_empty() {
+        found.retain(|kind| *kind != Kind::ProvedButRaces);
+        found.push(Kind::ProvedInAGap);
+    }
     Compared { kernel, model, kinds: found }
 }
 
@@ -111,17 +117,24 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
         add((model.protocol_kept == Some(false) || !model.undefined.is_empty()) && known, Kind::ProvedInAGap);
         add(!model.undefined.iter().all(gap), Kind::ProvedButUndefined);
         // Strong reads may see one of several writes without a race, and red sums are of any order.
-        let strong = |item: Item| matches!(item, Item::Load { scope: Some(_), .. } | Item::IfZero { scope: Some(_), .. });
-        let shows = program.items().any(|item| matches!(item, Item::Load { .. } | Item::RemoteLoad { .. } | Item::IfZero { .. }));
+        let strong =
+            |item: Item| matches!(item, Item::Load { scope: Some(_), .. } | Item::IfZero { scope: Some(_), .. });
+        let shows = program
+            .items()
+            .any(|item| matches!(item, Item::Load { .. } | Item::RemoteLoad { .. } | Item::IfZero { .. }));
         let free = program.items().any(strong) || !shows;
-        add(!free && model.race_free == Some(true) && model.outcomes.is_some_and(|count| count > 1), Kind::ProvedButManyOutcomes);
+        add(
+            !free && model.race_free == Some(true) && model.outcomes.is_some_and(|count| count > 1),
+            Kind::ProvedButManyOutcomes,
+        );
     }
     // Of a program that is undefined in another way, not every execution is looked at.
     let decided = model.race_free.is_some() && model.all_pairs && model.why.is_empty() && model.undefined.is_empty();
     let decided = decided && kernel.protocol.is_empty();
     // Of two accesses of which one races anyway the order may be lost.
     let races = |item: u32| model.races.iter().any(|(a, b)| *a == item || *b == item);
-    let false_race = decided && kernel.races.iter().any(|(a, b)| !model.races.contains(&(*a, *b)) && !races(*a) && !races(*b));
+    let false_race =
+        decided && kernel.races.iter().any(|(a, b)| !model.races.contains(&(*a, *b)) && !races(*a) && !races(*b));
     add(false_race && kernel.is_sure(), Kind::FalseRace);
     add(false_race && !kernel.is_sure(), Kind::FalseRaceWithDoubts);
     let false_hang = kernel.hang && model.ends == Some(true);

@@ -52,7 +52,8 @@ pub fn edit(program: &mut Program, random: &mut Random) {
 fn other(item: Item, clusters: bool, random: &mut Random) -> Item {
     let scopes: &[Scope] = if clusters { &[Scope::Cta, Scope::Cluster, Scope::Gpu] } else { &[Scope::Cta, Scope::Gpu] };
     let scope_of = |random: &mut Random| random.pick(scopes);
-    let more_or_less = |count: u32, random: &mut Random| if random.percent(50) { count + 1 } else { count.saturating_sub(1).max(1) };
+    let more_or_less =
+        |count: u32, random: &mut Random| if random.percent(50) { count + 1 } else { count.saturating_sub(1).max(1) };
     match item {
         Item::Load { from, scope: None } => Item::Load { from, scope: Some(scope_of(random)) },
         Item::Load { from, scope: Some(_) } => Item::Load { from, scope: None },
@@ -70,11 +71,20 @@ fn other(item: Item, clusters: bool, random: &mut Random) -> Item {
             0 => Item::Arrive { at, rank, release: !release, scope, expect, count },
             1 => Item::Arrive { at, rank, release, scope: scope_of(random), expect, count },
             2 => match expect {
-                Some(bytes) => Item::Arrive { at, rank, release, scope, expect: random.pick(&[Some(bytes + 16), Some(bytes / 2), None]), count },
+                Some(bytes) => Item::Arrive {
+                    at,
+                    rank,
+                    release,
+                    scope,
+                    expect: random.pick(&[Some(bytes + 16), Some(bytes / 2), None]),
+                    count,
+                },
                 None if rank.is_none() => Item::Arrive { at, rank, release, scope, expect: Some(16), count },
                 None => item,
             },
-            _ if expect.is_none() => Item::Arrive { at, rank, release, scope, expect, count: more_or_less(count, random) },
+            _ if expect.is_none() => {
+                Item::Arrive { at, rank, release, scope, expect, count: more_or_less(count, random) }
+            }
             _ => Item::Arrive { at: random.pick(&MBARRIERS), rank, release, scope, expect, count },
         },
         Item::Expect { at, bytes } => Item::Expect { at, bytes: random.pick(&[bytes + 16, bytes / 2]) },
@@ -90,15 +100,27 @@ fn other(item: Item, clusters: bool, random: &mut Random) -> Item {
         Item::BulkStore { .. } => Item::BulkStore { to: random.pick(&GLOBALS), from: random.pick(&SHARED) },
         Item::Multicast { to, from, at, .. } => Item::Multicast { to, from, at, mask: random.pick(&[1, 2, 3]) },
         Item::BulkWait { pending, reads } => {
-            if random.percent(50) { Item::BulkWait { pending, reads: !reads } } else { Item::BulkWait { pending: pending + 1, reads } }
+            if random.percent(50) {
+                Item::BulkWait { pending, reads: !reads }
+            } else {
+                Item::BulkWait { pending: pending + 1, reads }
+            }
         }
         Item::Fence { sc, .. } => Item::Fence { sc, scope: scope_of(random) },
         Item::FenceAsync(_) => Item::FenceAsync(cover(clusters, random)),
         Item::FlagSet { at, release, scope } => {
-            if random.percent(50) { Item::FlagSet { at, release: !release, scope } } else { Item::FlagSet { at, release, scope: scope_of(random) } }
+            if random.percent(50) {
+                Item::FlagSet { at, release: !release, scope }
+            } else {
+                Item::FlagSet { at, release, scope: scope_of(random) }
+            }
         }
         Item::FlagSpin { at, acquire, scope } => {
-            if random.percent(50) { Item::FlagSpin { at, acquire: !acquire, scope } } else { Item::FlagSpin { at, acquire, scope: scope_of(random) } }
+            if random.percent(50) {
+                Item::FlagSpin { at, acquire: !acquire, scope }
+            } else {
+                Item::FlagSpin { at, acquire, scope: scope_of(random) }
+            }
         }
         other => other,
     }
@@ -169,7 +191,8 @@ pub fn any(clusters: bool, random: &mut Random) -> Item {
 fn shuffled(random: &mut Random) -> Program {
     let ctas = if random.percent(35) { 2 } else { 1 };
     let count = 2 + random.below(3);
-    let mut threads: Vec<(u32, Vec<Item>)> = (0..count).map(|at| (if at == 0 { 0 } else { random.below(ctas) as u32 }, Vec::new())).collect();
+    let mut threads: Vec<(u32, Vec<Item>)> =
+        (0..count).map(|at| (if at == 0 { 0 } else { random.below(ctas) as u32 }, Vec::new())).collect();
     if !threads.iter().any(|(cta, _)| *cta as usize == ctas - 1) {
         threads[1].0 = ctas as u32 - 1;
     }
@@ -180,7 +203,9 @@ fn shuffled(random: &mut Random) -> Program {
         threads[to].1.push(item);
         // What is issued is mostly waited for.
         let follow: &[Item] = match item {
-            Item::BulkStore { .. } | Item::BulkReduce { .. } => &[Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }],
+            Item::BulkStore { .. } | Item::BulkReduce { .. } => {
+                &[Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }]
+            }
             Item::Copy { .. } => &[Item::CopyCommit, Item::CopyWait { pending: Some(0) }],
             Item::ClusterArrive { .. } => &[Item::ClusterWait],
             _ => &[],
@@ -189,7 +214,19 @@ fn shuffled(random: &mut Random) -> Program {
             threads[to].1.extend_from_slice(follow);
         }
     }
-    let uses = threads.iter().any(|(_, items)| items.iter().any(|item| matches!(item, Item::Arrive { .. } | Item::Wait { .. } | Item::Expect { .. } | Item::CopyArrive { .. } | Item::BulkLoad { .. } | Item::BulkPeer { .. })));
+    let uses = threads.iter().any(|(_, items)| {
+        items.iter().any(|item| {
+            matches!(
+                item,
+                Item::Arrive { .. }
+                    | Item::Wait { .. }
+                    | Item::Expect { .. }
+                    | Item::CopyArrive { .. }
+                    | Item::BulkLoad { .. }
+                    | Item::BulkPeer { .. }
+            )
+        })
+    });
     if uses && random.percent(95) {
         let mut begun = vec![false; ctas];
         let counts = [1 + random.below(2) as u32, 1 + random.below(2) as u32];

@@ -10,6 +10,7 @@
 mod compare;
 mod differential;
 mod edits;
+mod found;
 mod patterns;
 mod program;
 mod random;

@@ -108,7 +108,19 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
             (0, vec![BAR, wait(A, 0), load(place("sa", 0)), load(place("sa", 8))]),
         ],
         11 => vec![
-            (0, vec![init(A, 1), init(B, 1), BAR, arrive_expecting(A, 16), bulk_load(), wait(B, 0), arrive_expecting(A, 16), bulk_load()]),
+            (
+                0,
+                vec![
+                    init(A, 1),
+                    init(B, 1),
+                    BAR,
+                    arrive_expecting(A, 16),
+                    bulk_load(),
+                    wait(B, 0),
+                    arrive_expecting(A, 16),
+                    bulk_load(),
+                ],
+            ),
             (0, vec![BAR, wait(A, 0), load(place("sa", 0)), FENCE_SHARED, arrive(B), wait(A, 1), load(place("sa", 0))]),
         ],
         12 => vec![
@@ -123,7 +135,19 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
             ]
         }
         14 => vec![
-            (0, vec![init(A, 1), store(place("sa", 0)), FENCE, BAR, arrive_expecting(A, 16), bulk_load(), wait(A, 0), load(place("sa", 0))]),
+            (
+                0,
+                vec![
+                    init(A, 1),
+                    store(place("sa", 0)),
+                    FENCE,
+                    BAR,
+                    arrive_expecting(A, 16),
+                    bulk_load(),
+                    wait(A, 0),
+                    load(place("sa", 0)),
+                ],
+            ),
             (0, vec![store(place("ga", 0)), FENCE, BAR]),
         ],
         // Bulk copies out of shared memory.
@@ -148,7 +172,20 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
             let second = Item::BulkStore { to: "gb", from: "sb" };
             let older = Item::BulkWait { pending: 1, reads: random.percent(50) };
             vec![
-                (0, vec![store(place("sa", 0)), store(place("sb", 0)), FENCE, first, Item::BulkCommit, second, Item::BulkCommit, older, BAR]),
+                (
+                    0,
+                    vec![
+                        store(place("sa", 0)),
+                        store(place("sb", 0)),
+                        FENCE,
+                        first,
+                        Item::BulkCommit,
+                        second,
+                        Item::BulkCommit,
+                        older,
+                        BAR,
+                    ],
+                ),
                 (0, vec![BAR, store(place("sa", 0))]),
             ]
         }
@@ -164,14 +201,26 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
         // `cp.async`.
         19 => {
             let copy = Item::Copy { to: place("sa", 0), from: place("ga", 0) };
-            let done = if random.percent(50) { Item::CopyWait { pending: None } } else { Item::CopyWait { pending: Some(0) } };
+            let done =
+                if random.percent(50) { Item::CopyWait { pending: None } } else { Item::CopyWait { pending: Some(0) } };
             vec![(0, vec![copy, Item::CopyCommit, done, BAR]), (0, vec![BAR, load(place("sa", 0))])]
         }
         20 => {
             let copy = |to, from| Item::Copy { to, from };
             let older = Item::CopyWait { pending: Some(1) };
             vec![
-                (0, vec![copy(place("sa", 0), place("ga", 0)), Item::CopyCommit, copy(place("sb", 0), place("gb", 0)), Item::CopyCommit, older, load(place("sa", 0)), BAR]),
+                (
+                    0,
+                    vec![
+                        copy(place("sa", 0), place("ga", 0)),
+                        Item::CopyCommit,
+                        copy(place("sb", 0), place("gb", 0)),
+                        Item::CopyCommit,
+                        older,
+                        load(place("sa", 0)),
+                        BAR,
+                    ],
+                ),
                 (0, vec![BAR, store(place("sa", 0)), load(place("gb", 0))]),
             ]
         }
@@ -209,7 +258,19 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
             let copy = Item::BulkPeer { to: "sb", from: "sa", at: A, rank: 1 };
             vec![
                 (0, vec![store(place("sa", 0)), FENCE, here, over, copy, last[0], last[1]]),
-                (1, vec![init(A, 1), here, over, arrive_expecting(A, 16), wait_cluster(A, 0), load(place("sb", 0)), last[0], last[1]]),
+                (
+                    1,
+                    vec![
+                        init(A, 1),
+                        here,
+                        over,
+                        arrive_expecting(A, 16),
+                        wait_cluster(A, 0),
+                        load(place("sb", 0)),
+                        last[0],
+                        last[1],
+                    ],
+                ),
             ]
         }
         26 => {
@@ -235,7 +296,19 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
             let told = Item::StoreAsync { to: place("sa", 0), at: A, rank: 1 };
             vec![
                 (0, vec![here, over, told, last[0], last[1]]),
-                (1, vec![init(A, 1), here, over, arrive_expecting(A, 8), wait(A, 0), load(place("sa", 0)), last[0], last[1]]),
+                (
+                    1,
+                    vec![
+                        init(A, 1),
+                        here,
+                        over,
+                        arrive_expecting(A, 8),
+                        wait(A, 0),
+                        load(place("sa", 0)),
+                        last[0],
+                        last[1],
+                    ],
+                ),
             ]
         }
         // Proxy fences in one place or another: which of them are right is a reading.
@@ -252,7 +325,10 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
         44 => {
             let copy = Item::Copy { to: place("sa", 0), from: place("ga", 0) };
             let told = Item::CopyArrive { at: A, no_increment: true };
-            vec![(0, vec![init(A, 2), BAR, copy, told, BAR, Item::Inval { at: A }]), (0, vec![BAR, arrive(A), wait(A, 0), BAR])]
+            vec![
+                (0, vec![init(A, 2), BAR, copy, told, BAR, Item::Inval { at: A }]),
+                (0, vec![BAR, arrive(A), wait(A, 0), BAR]),
+            ]
         }
         // Lanes of a warp.
         45 => {
@@ -261,8 +337,15 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
         }
         46 => {
             let sync = Item::WarpSync { mask: 3 };
-            let out = [Item::BulkStore { to: "ga", from: "sa" }, Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }];
-            vec![(0, [vec![store(place("sa", 0)), FENCE_SHARED, sync], out.to_vec()].concat()), (0, vec![store(place("sa", 8)), FENCE_SHARED, sync])]
+            let out = [
+                Item::BulkStore { to: "ga", from: "sa" },
+                Item::BulkCommit,
+                Item::BulkWait { pending: 0, reads: false },
+            ];
+            vec![
+                (0, [vec![store(place("sa", 0)), FENCE_SHARED, sync], out.to_vec()].concat()),
+                (0, vec![store(place("sa", 8)), FENCE_SHARED, sync]),
+            ]
         }
         47 => {
             let sync = Item::WarpSync { mask: 3 };
@@ -270,7 +353,11 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
             vec![(0, vec![copy, Item::CopyWait { pending: None }, sync]), (0, vec![sync, load(place("sa", 0))])]
         }
         48 => {
-            let add = [Item::BulkReduce { to: "ga", from: "sa" }, Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }];
+            let add = [
+                Item::BulkReduce { to: "ga", from: "sa" },
+                Item::BulkCommit,
+                Item::BulkWait { pending: 0, reads: false },
+            ];
             vec![
                 (0, [vec![store(place("sa", 0)), FENCE, BAR], add.to_vec(), vec![BAR]].concat()),
                 (0, [vec![BAR], add.to_vec(), vec![BAR, load(place("ga", 0))]].concat()),
@@ -282,7 +369,20 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
             let red = Item::Red { to: place("sa", 0), scope: Scope::Cluster };
             vec![
                 (0, vec![here, over, add, last[0], last[1]]),
-                (1, vec![init(A, 1), here, over, arrive_expecting(A, 8), red, wait(A, 0), load(place("sa", 0)), last[0], last[1]]),
+                (
+                    1,
+                    vec![
+                        init(A, 1),
+                        here,
+                        over,
+                        arrive_expecting(A, 8),
+                        red,
+                        wait(A, 0),
+                        load(place("sa", 0)),
+                        last[0],
+                        last[1],
+                    ],
+                ),
             ]
         }
         // Three rounds of a ring with one stage.
@@ -290,7 +390,18 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
             let fill = [arrive_expecting(A, 16), bulk_load()];
             let take = |parity| [wait(A, parity), load(place("sa", 0)), FENCE_SHARED, arrive(B)];
             vec![
-                (0, [vec![init(A, 1), init(B, 1), BAR], fill.to_vec(), vec![wait(B, 0)], fill.to_vec(), vec![wait(B, 1)], fill.to_vec()].concat()),
+                (
+                    0,
+                    [
+                        vec![init(A, 1), init(B, 1), BAR],
+                        fill.to_vec(),
+                        vec![wait(B, 0)],
+                        fill.to_vec(),
+                        vec![wait(B, 1)],
+                        fill.to_vec(),
+                    ]
+                    .concat(),
+                ),
                 (0, [vec![BAR], take(0).to_vec(), take(1).to_vec(), take(0).to_vec()].concat()),
             ]
         }
@@ -349,13 +460,15 @@ pub fn pattern(number: usize, random: &mut Random) -> Program {
 
 /// A fence, mostly, and mostly one that is about the memory in question.
 fn maybe(likely: usize, random: &mut Random) -> Vec<Item> {
-    let covers = [Cover::Everything, Cover::Everything, Cover::SharedCta, Cover::SharedCta, Cover::SharedCluster, Cover::Global];
+    let covers =
+        [Cover::Everything, Cover::Everything, Cover::SharedCta, Cover::SharedCta, Cover::SharedCluster, Cover::Global];
     if random.percent(likely) { vec![Item::FenceAsync(random.pick(&covers))] } else { Vec::new() }
 }
 
 fn gated(number: usize, random: &mut Random) -> Vec<(u32, Vec<Item>)> {
     let (early, late) = (maybe(55, random), maybe(55, random));
-    let out = |to, from| vec![Item::BulkStore { to, from }, Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }];
+    let out =
+        |to, from| vec![Item::BulkStore { to, from }, Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }];
     let ([here, over], last) = (meet(false), meet(true));
     let start = vec![here, over];
     let peer = |to, rank| vec![Item::BulkPeer { to, from: "sa", at: A, rank }];
@@ -372,21 +485,61 @@ fn gated(number: usize, random: &mut Random) -> Vec<(u32, Vec<Item>)> {
         ],
         // Into the shared memory of another CTA, and out of there.
         3 => vec![
-            (0, [start.clone(), vec![Item::RemoteStore { to: place("sa", 0), rank: 1 }], early, start.clone(), last.to_vec()].concat()),
+            (
+                0,
+                [
+                    start.clone(),
+                    vec![Item::RemoteStore { to: place("sa", 0), rank: 1 }],
+                    early,
+                    start.clone(),
+                    last.to_vec(),
+                ]
+                .concat(),
+            ),
             (1, [start.clone(), start.clone(), late, out("ga", "sa"), last.to_vec()].concat()),
         ],
         4 => vec![
             (0, [vec![store(place("sa", 0)), FENCE], start.clone(), peer("sb", 1), last.to_vec()].concat()),
-            (1, [vec![init(A, 1)], start.clone(), vec![arrive_expecting(A, 16), wait_cluster(A, 0)], late, out("gb", "sb"), last.to_vec()].concat()),
+            (
+                1,
+                [
+                    vec![init(A, 1)],
+                    start.clone(),
+                    vec![arrive_expecting(A, 16), wait_cluster(A, 0)],
+                    late,
+                    out("gb", "sb"),
+                    last.to_vec(),
+                ]
+                .concat(),
+            ),
         ],
         // A refill by the peer of what a thread has read.
         5 | 6 => vec![
             (0, [start.clone(), late, peer("sb", 1), last.to_vec()].concat()),
-            (1, [vec![init(A, 1), load(place("sb", 0))], early, start.clone(), vec![arrive_expecting(A, 16), wait_cluster(A, 0)], last.to_vec()].concat()),
+            (
+                1,
+                [
+                    vec![init(A, 1), load(place("sb", 0))],
+                    early,
+                    start.clone(),
+                    vec![arrive_expecting(A, 16), wait_cluster(A, 0)],
+                    last.to_vec(),
+                ]
+                .concat(),
+            ),
         ],
         7 => vec![
             (0, [vec![store(place("ga", 0))], early, start.clone()].concat()),
-            (1, [vec![init(A, 1)], start.clone(), late, vec![arrive_expecting(A, 16), bulk_load(), wait(A, 0), load(place("sa", 0))]].concat()),
+            (
+                1,
+                [
+                    vec![init(A, 1)],
+                    start.clone(),
+                    late,
+                    vec![arrive_expecting(A, 16), bulk_load(), wait(A, 0), load(place("sa", 0))],
+                ]
+                .concat(),
+            ),
         ],
         // `cp.async`, then a bulk copy.
         8 => {
@@ -413,11 +566,19 @@ fn gated(number: usize, random: &mut Random) -> Vec<(u32, Vec<Item>)> {
         11 => {
             let copy = Item::Multicast { to: "sa", from: "ga", at: A, mask: 3 };
             let rest = vec![wait(A, 0), load(place("sa", 8)), last[0], last[1]];
-            let own = |fence: Vec<Item>| [vec![init(A, 1), load(place("sa", 0))], fence, vec![arrive_expecting(A, 16)], start.clone()].concat();
-            vec![(0, [own(early.clone()), maybe(30, random), vec![copy], rest.clone()].concat()), (1, [own(late), rest].concat())]
+            let own = |fence: Vec<Item>| {
+                [vec![init(A, 1), load(place("sa", 0))], fence, vec![arrive_expecting(A, 16)], start.clone()].concat()
+            };
+            vec![
+                (0, [own(early.clone()), maybe(30, random), vec![copy], rest.clone()].concat()),
+                (1, [own(late), rest].concat()),
+            ]
         }
         _ => {
-            let fence = |random: &mut Random| Item::Fence { sc: false, scope: random.pick(&[Scope::Cta, Scope::Cluster, Scope::Gpu]) };
+            let fence = |random: &mut Random| Item::Fence {
+                sc: false,
+                scope: random.pick(&[Scope::Cta, Scope::Cluster, Scope::Gpu]),
+            };
             let y = place("ga", 8);
             vec![
                 (0, vec![store(y), fence(random), last[0], last[1]]),

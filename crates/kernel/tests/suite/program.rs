@@ -29,47 +29,152 @@ pub struct Place {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Item {
     /// Weak without a scope.
-    Load { from: Place, scope: Option<Scope> },
-    Store { to: Place, scope: Option<Scope> },
-    RemoteLoad { from: Place, rank: u32 },
-    RemoteStore { to: Place, rank: u32 },
-    Red { to: Place, scope: Scope },
-    Bar { id: u32, warps: Option<u32>, arrive: bool },
-    ClusterArrive { relaxed: bool },
+    Load {
+        from: Place,
+        scope: Option<Scope>,
+    },
+    Store {
+        to: Place,
+        scope: Option<Scope>,
+    },
+    RemoteLoad {
+        from: Place,
+        rank: u32,
+    },
+    RemoteStore {
+        to: Place,
+        rank: u32,
+    },
+    Red {
+        to: Place,
+        scope: Scope,
+    },
+    Bar {
+        id: u32,
+        warps: Option<u32>,
+        arrive: bool,
+    },
+    ClusterArrive {
+        relaxed: bool,
+    },
     ClusterWait,
-    Init { at: &'static str, count: u32 },
-    Inval { at: &'static str },
+    Init {
+        at: &'static str,
+        count: u32,
+    },
+    Inval {
+        at: &'static str,
+    },
     FenceInit,
-    Arrive { at: &'static str, rank: Option<u32>, release: bool, scope: Scope, expect: Option<u32>, count: u32 },
+    Arrive {
+        at: &'static str,
+        rank: Option<u32>,
+        release: bool,
+        scope: Scope,
+        expect: Option<u32>,
+        count: u32,
+    },
     /// `.noComplete`.
-    ArriveOnly { at: &'static str },
-    Expect { at: &'static str, bytes: u32 },
-    Wait { at: &'static str, parity: u32, acquire: bool, scope: Scope },
-    Copy { to: Place, from: Place },
+    ArriveOnly {
+        at: &'static str,
+    },
+    Expect {
+        at: &'static str,
+        bytes: u32,
+    },
+    Wait {
+        at: &'static str,
+        parity: u32,
+        acquire: bool,
+        scope: Scope,
+    },
+    Copy {
+        to: Place,
+        from: Place,
+    },
     CopyCommit,
     /// Without a number: all.
-    CopyWait { pending: Option<u32> },
-    CopyArrive { at: &'static str, no_increment: bool },
-    BulkLoad { to: &'static str, from: &'static str, at: &'static str },
-    Multicast { to: &'static str, from: &'static str, at: &'static str, mask: u32 },
-    BulkPeer { to: &'static str, from: &'static str, at: &'static str, rank: u32 },
-    BulkStore { to: &'static str, from: &'static str },
-    BulkReduce { to: &'static str, from: &'static str },
+    CopyWait {
+        pending: Option<u32>,
+    },
+    CopyArrive {
+        at: &'static str,
+        no_increment: bool,
+    },
+    BulkLoad {
+        to: &'static str,
+        from: &'static str,
+        at: &'static str,
+    },
+    Multicast {
+        to: &'static str,
+        from: &'static str,
+        at: &'static str,
+        mask: u32,
+    },
+    BulkPeer {
+        to: &'static str,
+        from: &'static str,
+        at: &'static str,
+        rank: u32,
+    },
+    BulkStore {
+        to: &'static str,
+        from: &'static str,
+    },
+    BulkReduce {
+        to: &'static str,
+        from: &'static str,
+    },
     BulkCommit,
-    BulkWait { pending: u32, reads: bool },
-    StoreAsync { to: Place, at: &'static str, rank: u32 },
-    RedAsync { to: Place, at: &'static str, rank: u32 },
-    Fence { sc: bool, scope: Scope },
+    BulkWait {
+        pending: u32,
+        reads: bool,
+    },
+    StoreAsync {
+        to: Place,
+        at: &'static str,
+        rank: u32,
+    },
+    RedAsync {
+        to: Place,
+        at: &'static str,
+        rank: u32,
+    },
+    Fence {
+        sc: bool,
+        scope: Scope,
+    },
     FenceAsync(Cover),
-    FlagSet { at: &'static str, release: bool, scope: Scope },
-    FlagSpin { at: &'static str, acquire: bool, scope: Scope },
+    FlagSet {
+        at: &'static str,
+        release: bool,
+        scope: Scope,
+    },
+    FlagSpin {
+        at: &'static str,
+        acquire: bool,
+        scope: Scope,
+    },
     /// A store that only happens if a load returns 0.
-    IfZero { from: Place, scope: Option<Scope>, to: Place },
+    IfZero {
+        from: Place,
+        scope: Option<Scope>,
+        to: Place,
+    },
     /// A store that only the second to take a ticket makes.
-    Ticket { from: Place, to: Place },
+    Ticket {
+        from: Place,
+        to: Place,
+    },
     /// A question that is not repeated, and whose answer nobody uses.
-    Peek { at: &'static str, parity: u32 },
-    WarpSync { mask: u32 },
+    Peek {
+        at: &'static str,
+        parity: u32,
+    },
+    WarpSync {
+        mask: u32,
+    },
 }
 
 /// Where the threads of a test are in the kernel.
@@ -134,7 +239,10 @@ fn address(place: Place) -> String {
 
 fn mapped(name: &str, offset: u32, rank: u32, register: &str) -> Vec<String> {
     let plus = if offset == 0 { String::new() } else { format!("+{offset}") };
-    vec![format!("mov.u32 %n{register}, {name}{plus};"), format!("mapa.shared::cluster.u32 %{register}, %n{register}, {rank};")]
+    vec![
+        format!("mov.u32 %n{register}, {name}{plus};"),
+        format!("mapa.shared::cluster.u32 %{register}, %n{register}, {rank};"),
+    ]
 }
 
 impl Line {
@@ -194,7 +302,9 @@ impl Line {
             Item::ArriveOnly { at } => {
                 one(format!("mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %t{id}, [{at}], 1;"))
             }
-            Item::Expect { at, bytes } => one(format!("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{at}], {bytes};")),
+            Item::Expect { at, bytes } => {
+                one(format!("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{at}], {bytes};"))
+            }
             Item::Wait { at, parity, acquire, scope } => {
                 let order = if acquire { "acquire" } else { "relaxed" };
                 let scope = scope.word();
@@ -295,7 +405,8 @@ impl Line {
 
     /// The register that it reads into, for outcomes.
     fn shows(self) -> Option<String> {
-        matches!(self.item, Item::Load { .. } | Item::RemoteLoad { .. } | Item::IfZero { .. }).then(|| format!("%v{}", self.id))
+        matches!(self.item, Item::Load { .. } | Item::RemoteLoad { .. } | Item::IfZero { .. })
+            .then(|| format!("%v{}", self.id))
     }
 }
 

@@ -96,7 +96,10 @@ impl Model {
     }
 
     pub fn is_clean(&self) -> bool {
-        self.race_free == Some(true) && self.ends == Some(true) && self.protocol_kept == Some(true) && self.undefined.is_empty()
+        self.race_free == Some(true)
+            && self.ends == Some(true)
+            && self.protocol_kept == Some(true)
+            && self.undefined.is_empty()
     }
 }
 
@@ -173,6 +176,15 @@ fn of_outcome(text: &Text, module: &Module, outcome: Outcome) -> Kernel {
 }
 
 pub fn model(program: &Program, readings: Readings) -> Model {
+    model_with(program, readings.settings())
+}
+
+/// The weakest readings, but that barriers of a warp order asynchronous operations.
+pub fn model_of_warps(program: &Program) -> Model {
+    model_with(program, Readings::Weakest.settings().with("warp-sync-async", "orders"))
+}
+
+fn model_with(program: &Program, readings: Settings) -> Model {
     let text = program.litmus();
     let (tests, diagnostics) = load(&Source::new("t.litmus", text.text.clone()));
     assert!(tests.len() == 1, "{diagnostics:?}\n{}", text.text);
@@ -181,7 +193,7 @@ pub fn model(program: &Program, readings: Readings) -> Model {
         advice: Wanted::No,
         fingerprint: Wanted::No,
         cross_check: CrossCheck::Off,
-        readings: readings.settings(),
+        readings,
         ..Options::default()
     };
     let Some(ptx) = Models::shipped("ptx") else { panic!("there is a model") };
@@ -200,7 +212,8 @@ pub fn model(program: &Program, readings: Readings) -> Model {
         RaceAnswer::Found => Some(false),
         _ => None,
     };
-    model.protocol = report.protocol.errors.iter().map(|error| format!("{} at {}", error.kind, item(error.access.line))).collect();
+    model.protocol =
+        report.protocol.errors.iter().map(|error| format!("{} at {}", error.kind, item(error.access.line))).collect();
     model.protocol_kept = match report.protocol.answer {
         ProtocolAnswer::None | ProtocolAnswer::NotAsked => Some(true),
         ProtocolAnswer::Found => Some(false),

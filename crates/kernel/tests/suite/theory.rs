@@ -43,21 +43,23 @@ fn a_value_that_depends_on_the_schedule_must_not_decide() {
 #[test]
 fn a_thread_must_know_that_the_last_generation_is_over() {
     let x = place("sa", 0);
-    not_proved(vec![
-        vec![store(x), counted(true)],
-        vec![counted(true)],
-        vec![counted(false), load(x), counted(false)],
-    ]);
-    proved(vec![
-        vec![store(x), counted(true)],
-        vec![BAR, counted(true)],
-        vec![counted(false), load(x), BAR, counted(false)],
-    ].into_iter().enumerate().map(|(at, mut items)| {
-        if at == 0 {
-            items.push(BAR);
-        }
-        items
-    }).collect());
+    not_proved(vec![vec![store(x), counted(true)], vec![counted(true)], vec![counted(false), load(x), counted(false)]]);
+    proved(
+        vec![
+            vec![store(x), counted(true)],
+            vec![BAR, counted(true)],
+            vec![counted(false), load(x), BAR, counted(false)],
+        ]
+        .into_iter()
+        .enumerate()
+        .map(|(at, mut items)| {
+            if at == 0 {
+                items.push(BAR);
+            }
+            items
+        })
+        .collect(),
+    );
 }
 
 /// D1: an mbarrier that counts one arrival, and two that arrive.
@@ -79,7 +81,8 @@ fn an_arrival_must_know_that_the_phase_before_is_over() {
 /// D2: the phase after the awaited one may be over before anybody looks.
 #[test]
 fn a_wait_must_not_be_overtaken() {
-    let follower = |answer: &[Item]| [&[init("ma", 1), init("mb", 1), BAR, arrive("ma")], answer, &[arrive("ma")]].concat();
+    let follower =
+        |answer: &[Item]| [&[init("ma", 1), init("mb", 1), BAR, arrive("ma")], answer, &[arrive("ma")]].concat();
     not_proved(vec![follower(&[]), vec![BAR, wait("ma", 0), wait("ma", 1)]]);
     not_proved(vec![follower(&[wait("ma", 0)]), vec![BAR, wait("ma", 0), wait("ma", 1)]]);
     proved(vec![follower(&[wait("ma", 0), wait("mb", 0)]), vec![BAR, wait("ma", 0), arrive("mb"), wait("ma", 1)]]);
@@ -89,9 +92,11 @@ fn a_wait_must_not_be_overtaken() {
 #[test]
 fn a_wait_must_know_the_phase_before() {
     let x = place("sa", 0);
-    let leader = vec![init("ma", 1), BAR, arrive("ma"), wait("ma", 0), arrive("ma"), wait("ma", 1), store(x), arrive("ma")];
+    let leader =
+        vec![init("ma", 1), BAR, arrive("ma"), wait("ma", 0), arrive("ma"), wait("ma", 1), store(x), arrive("ma")];
     not_proved(vec![leader, vec![BAR, wait("ma", 0), wait("ma", 0), load(x)]]);
-    let leader = vec![init("ma", 1), init("mb", 1), BAR, arrive("ma"), wait("mb", 0), store(x), arrive("ma"), wait("ma", 1)];
+    let leader =
+        vec![init("ma", 1), init("mb", 1), BAR, arrive("ma"), wait("mb", 0), store(x), arrive("ma"), wait("ma", 1)];
     proved(vec![leader, vec![BAR, wait("ma", 0), arrive("mb"), wait("ma", 1), load(x)]]);
 }
 
