@@ -372,6 +372,9 @@ impl Check<'_> {
             return;
         }
         let record = self.records[earlier.record as usize];
+        if record.kind == Kind::Mbarrier && self.later.record.kind == Kind::Mbarrier {
+            return;
+        }
         let mut lanes = earlier.lanes;
         // One instruction of one lane does not race with itself.
         if earlier.record == self.id {

@@ -341,6 +341,8 @@ impl Run<'_> {
         let mut blocked: Option<(u32, Block)> = None;
         self.decide(warp, pc, active, state);
         let wait_taint = self.taints.class(super::taint::WAIT);
+        // One for all lanes: in shadow memory they are one entry.
+        let record = self.record(warp, pc, Kind::Mbarrier, Path::Generic);
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
             let Some(mbarrier) = self.mbarriers.get(&(cta, at)) else {
@@ -364,6 +366,7 @@ impl Run<'_> {
             if retry || polled {
                 if complete {
                     passed |= 1 << lane;
+                    self.touch_lane(warp, record, lane, Region::Shared(cta), at, 8);
                     self.pass(warp, pc, lane, (cta, at), phase, order, scope);
                     self.warps[warp].asked[lane as usize].times = 0;
                     self.warps[warp].owes[lane as usize] = None;
@@ -379,7 +382,7 @@ impl Run<'_> {
             }
             refused |= 1 << lane;
             // An answer may also be no: what it reads comes before anything that the phase publishes.
-            self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Mbarrier);
+            self.touch_lane(warp, record, lane, Region::Shared(cta), at, 8);
             let times = if again { asked.times + 1 } else { 1 };
             self.warps[warp].asked[lane as usize] = super::warp::Asked { pc, address: at, state, effects, times };
         }
@@ -400,7 +403,6 @@ impl Run<'_> {
     /// A wait is over: what its phase published.
     #[allow(clippy::too_many_arguments)]
     fn pass(&mut self, warp: usize, pc: Pc, lane: u32, at: (Cta, u64), phase: i64, order: Order, scope: Scope) {
-        self.mbarrier_touch(warp, pc, lane, at.0, at.1, Kind::Mbarrier);
         let own = self.warps[warp].cta;
         let time = self.order.time(warp as u32);
         let per_cluster = self.launch.ctas_per_cluster();
