@@ -19,7 +19,14 @@ pub struct Insertion {
 }
 
 /// An insertion with which the race is gone and nothing else is wrong that was not wrong before.
-pub fn mend(text: &str, entry: &Entry, launch: &Launch, limits: &Limits, all: &[Finding], race: &Race) -> Option<Insertion> {
+pub fn mend(
+    text: &str,
+    entry: &Entry,
+    launch: &Launch,
+    limits: &Limits,
+    all: &[Finding],
+    race: &Race,
+) -> Option<Insertion> {
     for candidate in candidates(text, entry, race) {
         let mut changed = text.to_owned();
         changed.insert_str(candidate.at, &candidate.text);
@@ -54,6 +61,7 @@ fn candidates(text: &str, entry: &Entry, race: &Race) -> Vec<Insertion> {
     let about = match race.region.domain() {
         Domain::Global => ".global",
         Domain::Shared(_) => ".shared::cta",
+        Domain::Mapped(_) => ".shared::cluster",
     };
     let same_cta = race.first.cta == race.second.cta;
     let mut places: Vec<(Pc, String)> = Vec::new();

@@ -194,8 +194,14 @@ impl Order {
 
     /// `bar.warp.sync` over these lanes.
     pub fn sync_warp(&mut self, warp: Warp, mask: u32) {
-        let from = self.sent(warp, mask);
+        let mut from = self.sent(warp, mask);
         let also_issue = self.policy.warp_sync_async;
+        if !also_issue {
+            from.waited = clock::View::default();
+            for (_, views) in self.groups(warp, mask) {
+                clock::join(&mut from.waited, &views.known.waited);
+            }
+        }
         self.change(warp, mask, |views, _| Rc::make_mut(&mut views.known).receive_from_warp(&from, also_issue));
     }
 
@@ -398,12 +404,13 @@ impl Check<'_> {
         }
         if kind == Kind::Read {
             let (warp, path, lane) = (self.later.record.warp, self.later.record.path, 1u32 << self.lane);
-            let records = self.records;
+            let (records, later) = (self.records, self.later.record);
             // Of one lane and proxy the last read stands for those before it.
             if path.strand().is_none() {
                 cell.readers.retain(|own| {
                     let record = &records[own.record as usize];
-                    if record.warp == warp && record.path == path && own.bytes & !bytes == 0 {
+                    let stands = record.warp == warp && record.path == path && own.bytes & !bytes == 0;
+                    if stands && races_no_more(record, later, own.bytes == bytes) {
                         own.lanes &= !lane;
                     }
                     own.lanes != 0
@@ -438,6 +445,9 @@ impl Check<'_> {
             return;
         }
         let record = self.records[earlier.record as usize];
+        if record.kind == Kind::Mbarrier && self.later.record.kind == Kind::Mbarrier {
+            return;
+        }
         let mut lanes = earlier.lanes;
         // One instruction of one lane does not race with itself.
         if earlier.record == self.id {
@@ -506,7 +516,8 @@ impl Check<'_> {
             return true;
         }
         let (Some(a), Some(b)) = (earlier.strong, later.strong) else { return false };
-        let generic = matches!((earlier.path, later.path), (Path::Generic, Path::Generic));
+        let is_generic = |path: Path| matches!(path, Path::Generic | Path::GenericStrand(_));
+        let generic = is_generic(earlier.path) && is_generic(later.path);
         let includes = |scope: Scope| match scope {
             Scope::Cta => earlier.cta == later.cta,
             Scope::Cluster => (self.facts.cluster_of)(earlier.cta) == (self.facts.cluster_of)(later.cta),
@@ -523,6 +534,9 @@ impl Check<'_> {
             return false;
         }
         let record = self.records[earlier.record as usize];
+        if !races_no_more(&record, self.later.record, earlier.bytes == bytes) {
+            return false;
+        }
         let mut lanes = earlier.lanes;
         while lanes != 0 {
             let lane = lanes.trailing_zeros();
@@ -536,12 +550,6 @@ impl Check<'_> {
     }
 
     fn dominated(&self, earlier: &Record, lane: Lane) -> bool {
-        // A strong operation may compete with others where the earlier access may not.
-        let later = self.later.record;
-        let competes = later.strong.is_some() || later.kind == Kind::Mbarrier;
-        if competes && (earlier.strong != later.strong || earlier.kind != later.kind || earlier.size != later.size) {
-            return false;
-        }
         if self.later.strand.is_some() {
             return true;
         }
@@ -555,7 +563,10 @@ impl Check<'_> {
                 let knows = |pair: &views::Pair| pair.issue.knows(earlier.warp, lane, earlier.time);
                 knows(&known.base) && known.by_thread(self.later.region.domain()).is_some_and(knows)
             }
-            Path::GenericStrand(_) => !self.mixed,
+            Path::GenericStrand(_) => {
+                let counts = |kind: Kind| kind == Kind::Mbarrier;
+                !self.mixed || (counts(earlier.kind) && counts(self.later.record.kind))
+            }
             Path::Async(strand) => {
                 let strand = &self.facts.strands[strand as usize];
                 strand.fenced_at_completion(self.facts.policy.tcgen05_completion_fence)
@@ -564,6 +575,21 @@ impl Check<'_> {
             Path::TensorMemory(_) | Path::TensorThread => true,
         }
     }
+}
+
+/// Whether whatever does not race with the later access, though nothing orders the two, does not race with the earlier one
+/// either: a weak access is not forgotten behind a strong one, nor an initialisation behind an arrival.
+fn races_no_more(earlier: &Record, later: &Record, same_bytes: bool) -> bool {
+    if later.kind == Kind::Mbarrier {
+        return earlier.kind == Kind::Mbarrier;
+    }
+    let Some(later_scope) = later.strong else { return true };
+    let alike = earlier.cta == later.cta && earlier.size == later.size && same_bytes;
+    let same_path = match (earlier.path, later.path) {
+        (Path::Async(_), Path::Async(_)) => true,
+        (a, b) => a == b,
+    };
+    alike && same_path && earlier.strong.is_some_and(|scope| scope >= later_scope)
 }
 
 /// Whether two operations include each other in their scopes.

@@ -4,7 +4,7 @@ use super::clock::{Clock, Lane, View};
 use super::policy::{AsyncFence, Policy};
 use super::record::{Handle, Kind, Path, Record, Strand, StrandKind, Tensor, pipelined};
 use super::shadow::Region;
-use super::views::{Cta, Pair, Views};
+use super::views::{Cta, Domain, Pair, Views};
 
 /// The later access: its record, the lane, and what was known when it was made or issued.
 #[derive(Copy, Clone)]
@@ -22,6 +22,15 @@ pub(super) struct Facts<'a> {
     pub(super) policy: &'a Policy,
     pub(super) strands: &'a [Strand],
     pub(super) cluster_of: &'a dyn Fn(Cta) -> u32,
+}
+
+/// What a proxy fence must be about to be about an access of a thread of this CTA.
+fn domains(region: Region, by: Cta) -> [Domain; 2] {
+    let own = region.domain();
+    match own {
+        Domain::Shared(home) if home != by => [own, Domain::Mapped(home)],
+        _ => [own, own],
+    }
 }
 
 impl Facts<'_> {
@@ -43,10 +52,8 @@ impl Facts<'_> {
             (_, ReadOnly) => false,
             (Generic, Generic) => same_lane || self.known(earlier, lane, later, &later.views.known.base.threads),
             (Generic, GenericStrand(_)) => same_lane || self.known(earlier, lane, later, &later.views.known.base.issue),
-            (GenericStrand(_), Generic) => self.complete(earlier, lane, later, own, &later.views.known.base.threads),
-            (GenericStrand(_), GenericStrand(_)) => {
-                self.complete(earlier, lane, later, own, &later.views.known.base.issue)
-            }
+            (GenericStrand(_), Generic) => self.complete(earlier, lane, later, own),
+            (GenericStrand(_), GenericStrand(_)) => self.complete(earlier, lane, later, own),
             (Generic, Async(_)) if earlier.kind == Kind::Initialise || earlier.kind == Kind::Mbarrier => {
                 same_lane || self.known(earlier, lane, later, &later.views.known.base.issue)
             }
@@ -84,9 +91,22 @@ impl Facts<'_> {
         strand.done.iter().any(told) || (reads && strand.reads_done.iter().any(told))
     }
 
-    fn complete(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane, view: &Clock) -> bool {
+    fn complete(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
         let reads = earlier.kind == Kind::Read;
-        self.strand(earlier).is_some_and(|strand| self.done(strand, lane, later, own, view, reads))
+        self.strand(earlier).is_some_and(|strand| self.done_in_base(strand, lane, later, own, reads))
+    }
+
+    /// In base causality order, to the later access or its issue.
+    fn done_in_base(&self, strand: &Strand, lane: Lane, later: &Later, own: Lane, reads: bool) -> bool {
+        let known = &later.views.known;
+        let base = if later.strand.is_some() { &known.base.issue } else { &known.base.threads };
+        if !self.done(strand, lane, later, own, base, reads) {
+            return false;
+        }
+        let by_wait = |handle: &Handle| matches!(handle, Handle::Lanes { .. });
+        self.policy.warp_sync_async
+            || !strand.done.iter().chain(&strand.reads_done).all(by_wait)
+            || self.done(strand, lane, later, own, &known.waited, reads)
     }
 
     fn by_policy(&self, by_thread: impl Fn() -> bool, in_cta: impl Fn() -> bool) -> bool {
@@ -105,19 +125,19 @@ impl Facts<'_> {
     /// A proxy fence about the object must stand between, by the thread of the generic access, or in the CTA of the
     /// async one (reading async-fence). An operation that all lanes start together is behind the fences of all of them.
     fn generic_to_async(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
-        let domain = later.region.domain();
+        let about = domains(later.region, earlier.cta);
         let known = &later.views.known;
         let started_by =
             later.strand.map_or(1 << own, |strand| if strand.collective { strand.lanes } else { 1 << own });
         let own_fence = earlier.warp == later.record.warp
             && started_by & (1 << lane) != 0
-            && later.views.times.fenced(domain) > earlier.time;
+            && about.iter().any(|domain| later.views.times.fenced(*domain) > earlier.time);
         self.by_policy(
-            || own_fence || Self::knows(known.by_thread(domain), earlier, lane),
+            || own_fence || about.iter().any(|domain| Self::knows(known.by_thread(*domain), earlier, lane)),
             || {
                 own_fence
-                    || known.fenced_in_cta.iter().any(|((about, cta), pair)| {
-                        *about == domain
+                    || known.fenced_in_cta.iter().any(|((domain, cta), pair)| {
+                        about.contains(domain)
                             && self.same_block(*cta, later.record.cta)
                             && Self::knows(Some(pair), earlier, lane)
                     })
@@ -127,10 +147,10 @@ impl Facts<'_> {
 
     /// What `cp.async` has written, for the async proxy: it is complete, then the fence.
     fn copied_to_async(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
-        let domain = later.region.domain();
+        let about = domains(later.region, earlier.cta);
         let Some(strand) = self.strand(earlier) else { return false };
         let known = &later.views.known;
-        let fenced = later.views.times.fenced(domain);
+        let fenced = about.iter().map(|domain| later.views.times.fenced(*domain)).max().unwrap_or(0);
         let by_itself = strand.done.iter().any(|handle| match *handle {
             Handle::Lanes { warp, time, .. } => warp == later.record.warp && lane == own && fenced > time,
             Handle::Phase { .. } => false,
@@ -141,14 +161,18 @@ impl Facts<'_> {
                 Handle::Phase { object, phase } => !by_thread && view.steps(object) > phase,
             })
         };
-        let behind_own_gate = later.views.gate(domain).is_some_and(|view| told(view, false));
+        let behind_own_gate =
+            about.iter().any(|domain| later.views.gate(*domain).is_some_and(|view| told(view, false)));
         self.by_policy(
-            || by_itself || known.by_thread(domain).is_some_and(|pair| told(&pair.issue, true)),
+            || {
+                by_itself
+                    || about.iter().any(|domain| known.by_thread(*domain).is_some_and(|pair| told(&pair.issue, true)))
+            },
             || {
                 by_itself
                     || behind_own_gate
-                    || known.fenced_in_cta.iter().any(|((about, cta), pair)| {
-                        *about == domain && self.same_block(*cta, later.record.cta) && told(&pair.issue, false)
+                    || known.fenced_in_cta.iter().any(|((domain, cta), pair)| {
+                        about.contains(domain) && self.same_block(*cta, later.record.cta) && told(&pair.issue, false)
                     })
             },
         )
@@ -158,21 +182,20 @@ impl Facts<'_> {
         let Some(strand) = self.strand(earlier) else { return false };
         let reads = earlier.kind == Kind::Read;
         let known = &later.views.known;
-        let base = if later.strand.is_some() { &known.base.issue } else { &known.base.threads };
-        if !self.done(strand, lane, later, own, base, reads) {
+        if !self.done_in_base(strand, lane, later, own, reads) {
             return false;
         }
         if strand.fenced_at_completion(self.policy.tcgen05_completion_fence) {
             return true;
         }
-        let domain = later.region.domain();
+        let about = domains(later.region, later.record.cta);
         let gated = |view: &Clock| self.done(strand, lane, later, 32, view, reads);
-        let own_gate = later.views.gate(domain).is_some_and(|view| gated(view));
+        let own_gate = about.iter().any(|domain| later.views.gate(*domain).is_some_and(|view| gated(view)));
         self.by_policy(
             || own_gate,
             || {
-                known.fenced_in_cta.iter().any(|((about, cta), pair)| {
-                    *about == domain && self.same_block(*cta, earlier.cta) && gated(&pair.threads)
+                known.fenced_in_cta.iter().any(|((domain, cta), pair)| {
+                    about.contains(domain) && self.same_block(*cta, earlier.cta) && gated(&pair.threads)
                 }) || (own_gate && self.same_block(later.record.cta, earlier.cta))
             },
         )
@@ -182,7 +205,7 @@ impl Facts<'_> {
         let Some(strand) = self.strand(earlier) else { return false };
         let reads = earlier.kind == Kind::Read;
         let known = &later.views.known;
-        if !self.done(strand, lane, later, own, &known.base.issue, reads) {
+        if !self.done_in_base(strand, lane, later, own, reads) {
             return false;
         }
         if self.same_block(earlier.cta, later.record.cta) {
@@ -190,10 +213,12 @@ impl Facts<'_> {
         }
         // Between the async proxies of two CTAs: a fence in the later one, and in the earlier one unless the
         // completion is one.
-        let domain = later.region.domain();
         let fenced_in = |at: Cta| {
-            known.fenced_in_cta.iter().any(|((about, cta), pair)| {
-                *about == domain && self.same_block(*cta, at) && self.done(strand, lane, later, 32, &pair.issue, reads)
+            let about = domains(later.region, at);
+            known.fenced_in_cta.iter().any(|((domain, cta), pair)| {
+                about.contains(domain)
+                    && self.same_block(*cta, at)
+                    && self.done(strand, lane, later, 32, &pair.issue, reads)
             })
         };
         let first = strand.fenced_at_completion(self.policy.tcgen05_completion_fence) || fenced_in(earlier.cta);

@@ -15,6 +15,8 @@ pub type Cta = u32;
 pub enum Domain {
     Global,
     Shared(Cta),
+    /// What other CTAs do to it, through a mapped address (reading async-fence-remote).
+    Mapped(Cta),
 }
 
 /// The same knowledge for accesses of threads, and for asynchronous operations that they start: `bar.warp.sync` may be
@@ -62,6 +64,9 @@ impl Pair {
 pub struct Known {
     /// Base causality order.
     pub base: Pair,
+    /// Base causality order from a wait for an asynchronous operation: without what a lane has waited for itself and only
+    /// `bar.warp.sync` hands on (reading warp-sync-async).
+    pub waited: View,
     /// Execution order: relaxed synchronisation counts too (9.7.18.6.3).
     pub execution: View,
     /// Generic accesses with a proxy fence by their own thread behind them, by what the fence is about.
@@ -105,6 +110,7 @@ impl Known {
     /// Synchronisation that orders memory (8.9.4).
     pub fn receive(&mut self, from: &Known) {
         self.base.receive(&from.base);
+        join(&mut self.waited, &from.waited);
         self.receive_execution(from);
         self.initialised.receive(&from.initialised);
         for (domain, pair) in &from.fenced_by_thread {
@@ -133,6 +139,7 @@ impl Known {
     /// `bar.warp.sync`.
     pub fn receive_from_warp(&mut self, from: &Known, also_issue: bool) {
         self.base.receive_from_warp(&from.base, also_issue);
+        join(&mut self.waited, &from.waited);
         self.receive_execution(from);
         self.initialised.receive_from_warp(&from.initialised, also_issue);
         for (domain, pair) in &from.fenced_by_thread {
@@ -171,6 +178,7 @@ impl Known {
         let maps = self.maps_acquired.len() == other.maps_acquired.len()
             && self.maps_acquired.iter().zip(&other.maps_acquired).all(|((k, a), (l, b))| k == l && a.same(b));
         self.base.same(&other.base)
+            && Rc::ptr_eq(&self.waited, &other.waited)
             && Rc::ptr_eq(&self.execution, &other.execution)
             && self.initialised.same(&other.initialised)
             && Rc::ptr_eq(&self.tensor_out, &other.tensor_out)
@@ -302,6 +310,7 @@ impl Views {
 pub fn sent(known: &Known, times: &Times, cta: Cta, warp: Warp, lanes: u32, time: Time) -> Known {
     let mut known = known.clone();
     known.base.raise(warp, lanes, time);
+    raise(&mut known.waited, warp, lanes, time);
     raise(&mut known.execution, warp, lanes, time);
     for (domain, fenced) in &times.fenced {
         entry(&mut known.fenced_by_thread, *domain).raise(warp, lanes, *fenced);

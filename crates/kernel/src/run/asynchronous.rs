@@ -255,18 +255,32 @@ impl Run<'_> {
             let taint = self.memory.taint_of(source, at);
             let own = if let Region::Shared(cta) = target { cta } else { 0 };
             let receivers = self.receivers(warp, pc, lane, multicast, own);
+            // The source is read once, and any of the receivers is told of that.
+            let reader = self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false);
+            let read = self.strand_record(warp, pc, Kind::Read, Path::Async(reader));
+            self.touch_strand(read, reader, lane, source, Bytes::new(at, length), 0);
             for receiver in receivers {
                 let target = if let Region::Shared(_) = target { Region::Shared(receiver) } else { target };
-                let strand = self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false);
-                let read = self.strand_record(warp, pc, Kind::Read, Path::Async(strand));
+                let is_many = multicast.is_some();
+                let strand =
+                    if is_many { self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false) } else { reader };
                 let kind = if reduce { Kind::Atomic } else { Kind::Write };
                 let write = self.strand_record(warp, pc, kind, Path::Async(strand));
-                self.touch_strand(read, strand, lane, source, Bytes::new(at, length), 0);
                 self.touch_strand(write, strand, lane, target, Bytes::new(offset, length), 0);
                 let taint = if reduce { self.taints.class(taint::FLOAT) } else { taint };
                 self.memory.put(target, offset, &data, taint);
-                self.finish(warp, pc, lane, strand, completion, receiver, multicast.is_some(), length);
+                self.finish(warp, pc, lane, strand, completion, receiver, is_many, length);
+                if is_many {
+                    self.tell_reader(reader, strand);
+                }
             }
+        }
+    }
+
+    /// Whoever is told of the end of one copy of a multicast knows that the source has been read.
+    fn tell_reader(&mut self, reader: StrandId, copy: StrandId) {
+        for handle in self.order.strand_at(copy).done.clone() {
+            self.order.complete(reader, handle);
         }
     }
 
@@ -362,20 +376,26 @@ impl Run<'_> {
                 shared: offset,
             };
             let Some((pieces, bytes)) = self.pieces(warp, pc, lane, &copy) else { continue };
+            let is_many = multicast.is_some();
+            let reader = self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false);
+            self.read_map(warp, pc, lane, reader, place, address);
+            let read = self.strand_record(warp, pc, Kind::Read, Path::Async(reader));
+            self.touch_global(warp, pc, lane, read, reader, &pieces);
             for receiver in self.receivers(warp, pc, lane, multicast, own) {
-                let strand = self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false);
-                self.read_map(warp, pc, lane, strand, place, address);
-                let read = self.strand_record(warp, pc, Kind::Read, Path::Async(strand));
+                let strand =
+                    if is_many { self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false) } else { reader };
                 let write = self.strand_record(warp, pc, Kind::Write, Path::Async(strand));
                 let region = Region::Shared(receiver);
-                self.touch_global(warp, pc, lane, read, strand, &pieces);
                 for range in crate::footprint::join(pieces.iter().map(|piece| piece.shared).collect()) {
                     self.touch_shared(warp, pc, lane, write, strand, region, range);
                 }
                 for piece in &pieces {
                     self.copy_in(warp, region, piece);
                 }
-                self.finish(warp, pc, lane, strand, completion, receiver, multicast.is_some(), bytes);
+                self.finish(warp, pc, lane, strand, completion, receiver, is_many, bytes);
+                if is_many {
+                    self.tell_reader(reader, strand);
+                }
             }
         }
     }
@@ -526,7 +546,19 @@ impl Run<'_> {
             let Some(at) = self.mbarrier_at(warp, pc, lane, mbarrier) else { continue };
             let strand = self.order.strand(StrandKind::StoreAsync, warp as u32, 1 << lane, false);
             let kind = if reduce { Kind::Atomic } else { Kind::Write };
-            let record = self.strand_record(warp, pc, kind, Path::Async(strand));
+            // Unlike bulk copies it writes through the generic proxy.
+            let record = Record {
+                pc,
+                cta: self.warps[warp].cta,
+                warp: warp as u32,
+                time: self.order.time(warp as u32),
+                kind,
+                path: Path::GenericStrand(strand),
+                strong: reduce.then_some(crate::code::op::Scope::Cluster),
+                size: size as u8,
+            };
+            self.covered.strands += 1;
+            let record = self.order.record(record);
             self.touch_strand(record, strand, lane, region, Bytes::new(offset, bytes), 0);
             for (index, source) in from.iter().enumerate() {
                 let value = self.warps[warp].get(*source, lane);

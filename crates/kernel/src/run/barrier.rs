@@ -1,6 +1,6 @@
 //! Named barriers of a CTA and the barrier of a cluster (9.7.15.1, 9.7.15.3).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use super::Run;
@@ -17,16 +17,20 @@ pub(super) struct Named {
     expected: u32,
     /// Without a number of threads: all of the CTA, as far as they are alive.
     all: bool,
-    lanes: HashMap<usize, u32>,
+    /// Of each warp that has arrived in this generation, the lanes that have not been counted as a whole warp.
+    lanes: BTreeMap<usize, u32>,
     arrived: u32,
     known: Option<Known>,
     /// Who arrived in the last generation: warp, lanes, time.
     last: Vec<(u32, u32, u32)>,
     this: Vec<(u32, u32, u32)>,
-    finished: Option<Rc<Known>>,
+    /// The last generations, the newest at the end: what a wait for them receives, and their votes.
+    finished: VecDeque<(Rc<Known>, (u32, bool, bool))>,
     votes: (u32, bool, bool),
-    result: (u32, bool, bool),
 }
+
+/// So many generations a thread may be behind at a barrier that others go on without.
+const BEHIND: usize = 64;
 
 impl Named {
     pub(super) fn progress(&self) -> (u32, u32) {
@@ -89,14 +93,13 @@ impl Run<'_> {
                     generation: 0,
                     expected: 0,
                     all: false,
-                    lanes: HashMap::new(),
+                    lanes: BTreeMap::new(),
                     arrived: 0,
                     known: None,
                     last: Vec::new(),
                     this: Vec::new(),
-                    finished: None,
+                    finished: VecDeque::new(),
                     votes: (0, true, false),
-                    result: (0, true, false),
                 },
             );
         }
@@ -105,7 +108,7 @@ impl Run<'_> {
         let sent = self.order.sent(warp as u32, active);
         self.check_generation(warp, pc, active, cta, number);
         let time = self.order.time(warp as u32);
-        let (alive, mut votes) = (self.warps[warp].alive(), (0, true, false));
+        let mut votes = (0, true, false);
         for lane in lanes(active) {
             let value = (self.warps[warp].get(red.from, lane) & 1 != 0) != red.negated;
             votes = (votes.0 + u32::from(value), votes.1 && value, votes.2 || value);
@@ -121,11 +124,8 @@ impl Run<'_> {
             return;
         }
         let generation = named.generation;
-        let own = named.lanes.entry(warp).or_insert(0);
-        *own |= active;
-        // Lanes that are not there arrive with the rest of their warp.
-        let whole = *own & alive == alive;
-        named.arrived += active.count_ones() + if whole { 32 - alive.count_ones() } else { 0 };
+        *named.lanes.entry(warp).or_insert(0) |= active;
+        named.arrived += active.count_ones();
         named.votes = (named.votes.0 + votes.0, named.votes.1 && votes.1, named.votes.2 || votes.2);
         named.this.push((warp as u32, active, time));
         match &mut named.known {
@@ -171,6 +171,14 @@ impl Run<'_> {
         if named.arrived == 0 {
             return;
         }
+        // Lanes that are at their end arrive with the rest of their warp, whoever came first.
+        for (warp, own) in &mut named.lanes {
+            let alive = self.warps[*warp].alive();
+            if *own != 0 && *own & alive == alive {
+                named.arrived += 32 - own.count_ones();
+                *own = 0;
+            }
+        }
         let there = named.arrived + if named.all { exited } else { 0 };
         if there < named.expected {
             return;
@@ -178,11 +186,14 @@ impl Run<'_> {
         let mut known = named.known.take().unwrap_or_default();
         named.generation += 1;
         known.complete(named.object, named.generation);
-        named.finished = Some(Rc::new(known));
+        let votes = std::mem::replace(&mut named.votes, (0, true, false));
+        named.finished.push_back((Rc::new(known), votes));
+        if named.finished.len() > BEHIND {
+            named.finished.pop_front();
+        }
         named.arrived = 0;
         named.lanes.clear();
         named.last = std::mem::take(&mut named.this);
-        named.result = std::mem::replace(&mut named.votes, (0, true, false));
         self.covered.barriers += 1;
     }
 
@@ -191,7 +202,7 @@ impl Run<'_> {
         let Some(named) = self.barriers.get(&(cta, number)) else { return 0 };
         let first = (cta * self.warps_per_cta) as usize;
         let warps = first..first + self.warps_per_cta as usize;
-        warps.filter(|warp| self.warps[*warp].is_done() && !named.lanes.contains_key(warp)).count() as u32 * 32
+        warps.filter(|warp| self.warps[*warp].alive() == 0 && !named.lanes.contains_key(warp)).count() as u32 * 32
     }
 
     /// True if the generation is over: then the lanes know what all who arrived know.
@@ -201,8 +212,10 @@ impl Run<'_> {
         if named.generation <= generation {
             return false;
         }
-        let Some(known) = named.finished.clone() else { return false };
-        let result = named.result;
+        // Others may have met again since: what they know by then is not handed over here.
+        let back = (named.generation - generation) as usize;
+        let at = named.finished.len().saturating_sub(back);
+        let Some((known, result)) = named.finished.get(at).cloned() else { return false };
         self.order.receive(warp as u32, fragment.mask, &known);
         let code = Rc::clone(&self.code);
         if let crate::code::op::Op::Barrier { reduction, to: Some(to), .. } = &code[fragment.pc as usize].op {
@@ -249,9 +262,15 @@ impl Run<'_> {
         let per = self.launch.ctas_per_cluster().max(1);
         let first = (self.clusters[cluster].cluster * per * self.warps_per_cta) as usize;
         let warps = first..first + (per * self.warps_per_cta) as usize;
-        let alive: u32 = warps.filter_map(|warp| self.warps.get(warp)).map(|warp| warp.alive().count_ones()).sum();
+        // Every lane has arrived in this phase or is at its end, whether or not it arrived before that.
+        let phase = self.clusters[cluster].phase;
+        let is_there = |warp: &super::warp::Warp| {
+            lanes(warp.alive())
+                .all(|lane| warp.cluster_arrived & (1 << lane) != 0 && warp.cluster_phase[lane as usize] == phase)
+        };
+        let all = warps.filter_map(|warp| self.warps.get(warp)).all(is_there);
         let own = &mut self.clusters[cluster];
-        if own.arrived == 0 || own.arrived < alive {
+        if own.arrived == 0 || !all {
             return;
         }
         own.phase += 1;

@@ -133,10 +133,8 @@ impl Run<'_> {
         let sent = self.order.sent(warp as u32, active);
         self.exits[cta as usize].receive_execution(&sent);
         self.warps[warp].exited |= active;
-        if self.warps[warp].alive() == 0 {
-            for id in 0..16 {
-                self.settle_barrier(cta, id);
-            }
+        for id in 0..16 {
+            self.settle_barrier(cta, id);
         }
         let cluster = self.order.cluster_of(cta) as usize;
         self.settle_cluster(cluster);

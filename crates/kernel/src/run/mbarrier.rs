@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Run;
 use super::warp::{Block, lanes};
 use crate::code::op::{Order, Pc, Place, Register, Scope, Source};
-use crate::order::clock::Object;
+use crate::order::clock::{Object, View};
 use crate::order::record::{Handle, Kind, Path, StrandId};
 use crate::order::{Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
@@ -20,8 +20,8 @@ pub(super) struct Mbarrier {
     bytes: i64,
     /// The phase that is not complete.
     phase: u32,
-    /// What arrivals have published, by their CTA and scope, of all phases so far.
-    published: Vec<(Cta, Scope, Known)>,
+    /// What arrivals have published in all phases so far.
+    published: Vec<Published>,
     /// What relaxed arrivals have published.
     executed: Option<Known>,
     finished: Vec<Rc<Finished>>,
@@ -30,23 +30,34 @@ pub(super) struct Mbarrier {
     next_count: u32,
 }
 
+/// What a release pattern that ends in an arrival publishes (8.8).
+#[derive(Clone)]
+struct Published {
+    cta: Cta,
+    /// Of the arrival, which the wait has to see.
+    seen: Scope,
+    /// Of the release: of the arrival, or of a fence before it.
+    released: Scope,
+    known: Known,
+}
+
 /// What a wait for a phase receives.
 pub(super) struct Finished {
-    published: Vec<(Cta, Scope, Known)>,
+    published: Vec<Published>,
     executed: Option<Known>,
 }
 
 /// What is asked of a phase before one run stands for all (H3).
 #[derive(Default)]
 struct PhaseFacts {
-    /// Operations by threads: warp, lanes, time.
-    operations: Vec<(u32, u32, u32)>,
+    /// Operations by threads: warp, lanes, time, and what they know, themselves included.
+    operations: Vec<(u32, u32, u32, View)>,
     /// There are operations by strands: nobody knows of them but through the phase.
     by_strands: bool,
     /// Separate expect_tx: warp, lane, time.
     expects: Vec<(u32, u32, u32, Pc)>,
-    /// Arrivals: warp, lanes, time.
-    arrivals: Vec<(u32, u32, u32)>,
+    /// What each arrival knows, itself included.
+    arrivals: Vec<View>,
     expected: i64,
     completed: i64,
     /// What those who operate on this phase know together.
@@ -54,6 +65,8 @@ struct PhaseFacts {
     /// True waits for the phase before, during this one.
     waits: Vec<(u32, u32, u32, Pc)>,
     no_complete: Vec<(u32, u32, u32, Pc)>,
+    /// The last operation.
+    pc: Pc,
 }
 
 /// An arrival of some lanes.
@@ -145,18 +158,17 @@ impl Run<'_> {
             let views = Rc::clone(self.order.views(warp as u32, lane));
             let (own, time) = (self.warps[warp].cta, self.order.time(warp as u32));
             let sent = views.sent(own, warp as u32, 1 << lane, time);
-            let published = if arrival.order.releases() {
-                Some(sent.clone())
-            } else {
-                self.released_known(warp, 1 << lane, arrival.scope)
-            };
+            let mut published = self.released_by_fences(warp, lane);
+            if arrival.order.releases() {
+                published.push((arrival.scope, sent.clone()));
+            }
             let thread = self.thread(warp, lane);
             let Some(mbarrier) = self.mbarriers.get_mut(&(cta, at)) else {
                 self.not_an_mbarrier(warp, pc, lane);
                 continue;
             };
-            if let Some(published) = published {
-                publish(&mut mbarrier.published, own, arrival.scope, &published);
+            for (released, known) in published {
+                publish(&mut mbarrier.published, Published { cta: own, seen: arrival.scope, released, known });
             }
             mbarrier.executed.get_or_insert_default().receive_execution(&sent);
             let operation = (warp as u32, 1 << lane, time);
@@ -228,8 +240,9 @@ impl Run<'_> {
         let (cta, time, mask) = (own.cta, own.time, own.lanes);
         let sent = views.sent(cta, warp as u32, mask, time);
         let lane = mask.trailing_zeros().min(31);
-        // The count changes whatever proxy the bytes took; the issue comes after the initialisation.
-        let record = self.record(warp, pc, Kind::Mbarrier, Path::Generic);
+        // The count changes whatever proxy the bytes took; the issue comes after the initialisation, and what ends the
+        // mbarrier's life after the phase.
+        let record = self.record(warp, pc, Kind::Mbarrier, Path::GenericStrand(strand));
         self.touch_views(record, &views, lane, Region::Shared(at.0), at.1, 8, 0);
         let Some(mbarrier) = self.mbarriers.get_mut(&at) else {
             self.not_an_mbarrier(warp, pc, lane);
@@ -237,10 +250,15 @@ impl Run<'_> {
         };
         mbarrier.bytes -= bytes;
         mbarrier.this.completed += bytes;
+        let over = i64::from(arrivals) > mbarrier.pending;
         mbarrier.pending -= i64::from(arrivals);
         mbarrier.this.by_strands = true;
         let handle = Handle::Phase { object: mbarrier.object, phase: mbarrier.phase };
         self.order.complete(strand, handle);
+        if over {
+            let thread = self.thread(warp, lane);
+            self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::TooManyArrivals });
+        }
         self.operate(at.0, at.1, pc, None, &sent, false);
         self.memory.version += 1;
     }
@@ -261,19 +279,25 @@ impl Run<'_> {
             let base = &sent.execution;
             let knows_all = || {
                 !mbarrier.last.by_strands
-                    && mbarrier.last.operations.iter().all(|(warp, lanes, time)| base.knows_all(*warp, *lanes, *time))
+                    && mbarrier
+                        .last
+                        .operations
+                        .iter()
+                        .all(|(warp, lanes, time, _)| base.knows_all(*warp, *lanes, *time))
             };
             if base.steps(mbarrier.object) < mbarrier.phase && !knows_all() {
                 doubts.push(Doubt::Matching { pc, rule: Rule::PhaseUnknown });
             }
         }
-        if let Some(by) = by {
-            mbarrier.this.operations.push(by);
+        if let Some((warp, lanes, time)) = by {
+            let knows = &sent.base.threads;
+            mbarrier.this.operations.push((warp, lanes, time, Rc::clone(knows)));
             if arrival {
-                mbarrier.this.arrivals.push(by);
+                mbarrier.this.arrivals.push(Rc::clone(knows));
             }
         }
         mbarrier.this.known.get_or_insert_default().receive(sent);
+        mbarrier.this.pc = pc;
         let range = 1i64 << 20;
         let bad = mbarrier.bytes.abs() >= range;
         if mbarrier.pending <= 0 && mbarrier.bytes == 0 {
@@ -283,6 +307,15 @@ impl Run<'_> {
         if bad {
             self.find(3, pc, Finding::Protocol { pc, thread: 0, what: Protocol::TooManyBytes });
         }
+        doubts.into_iter().for_each(|doubt| self.doubt(doubt));
+    }
+
+    /// What a phase leaves open at the end of the run.
+    pub(super) fn check_open_phases(&mut self) {
+        let mut doubts = Vec::new();
+        let mut open: Vec<&Mbarrier> = self.mbarriers.values().collect();
+        open.sort_by_key(|mbarrier| mbarrier.object);
+        open.iter().for_each(|mbarrier| mbarrier.may_be_over(&mut doubts));
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
     }
 
@@ -321,6 +354,8 @@ impl Run<'_> {
         let mut blocked: Option<(u32, Block)> = None;
         self.decide(warp, pc, active, state);
         let wait_taint = self.taints.class(super::taint::WAIT);
+        // One for all lanes: in shadow memory they are one entry.
+        let record = self.record(warp, pc, Kind::Mbarrier, Path::Generic);
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
             let Some(mbarrier) = self.mbarriers.get(&(cta, at)) else {
@@ -344,6 +379,7 @@ impl Run<'_> {
             if retry || polled {
                 if complete {
                     passed |= 1 << lane;
+                    self.touch_lane(warp, record, lane, Region::Shared(cta), at, 8);
                     self.pass(warp, pc, lane, (cta, at), phase, order, scope);
                     self.warps[warp].asked[lane as usize].times = 0;
                     if self.warps[warp].owes[lane as usize] == Some((at, state)) {
@@ -360,6 +396,8 @@ impl Run<'_> {
                 }
             }
             refused |= 1 << lane;
+            // An answer may also be no: what it reads comes before anything that the phase publishes.
+            self.touch_lane(warp, record, lane, Region::Shared(cta), at, 8);
             let times = if again { asked.times + 1 } else { 1 };
             self.warps[warp].asked[lane as usize] = super::warp::Asked { pc, address: at, state, effects, times };
         }
@@ -380,7 +418,6 @@ impl Run<'_> {
     /// A wait is over: what its phase published.
     #[allow(clippy::too_many_arguments)]
     fn pass(&mut self, warp: usize, pc: Pc, lane: u32, at: (Cta, u64), phase: i64, order: Order, scope: Scope) {
-        self.mbarrier_touch(warp, pc, lane, at.0, at.1, Kind::Mbarrier);
         let own = self.warps[warp].cta;
         let time = self.order.time(warp as u32);
         let per_cluster = self.launch.ctas_per_cluster();
@@ -402,32 +439,65 @@ impl Run<'_> {
             if let Some(executed) = &finished.executed {
                 known.receive_execution(executed);
             }
-            if order.acquires() {
-                for (cta, released, published) in &finished.published {
-                    let mutual = crate::order::in_scope(*released, *cta, own, per_cluster)
-                        && crate::order::in_scope(scope, *cta, own, per_cluster);
-                    if mutual {
-                        known.receive(published);
-                    }
+            let includes = |scope: Scope, cta: Cta| crate::order::in_scope(scope, cta, own, per_cluster);
+            let mut messages = Vec::new();
+            for part in &finished.published {
+                if !includes(part.seen, part.cta) || !includes(scope, part.cta) || !includes(part.released, part.cta) {
+                    continue;
                 }
-                // Bytes are shown to a wait of any scope (reading complete-tx-scope).
+                if order.acquires() {
+                    known.receive(&part.known);
+                } else {
+                    messages.push(Message { known: part.known.clone(), scope: part.released, cta: part.cta });
+                }
+            }
+            // Bytes are shown to a wait of any scope, or to a fence behind it (reading complete-tx-scope).
+            if order.acquires() {
                 known.complete(object, steps);
             } else {
-                // An acquire fence behind a relaxed wait takes them.
                 known.complete_execution(object, steps);
                 let mut bytes = Known::default();
                 bytes.complete(object, steps);
-                views.heard.push(Rc::new(Message { known: bytes, scope: Scope::Sys, cta: own }));
-                for (cta, scope, published) in &finished.published {
-                    let message = Message { known: published.clone(), scope: *scope, cta: *cta };
-                    views.heard.push(Rc::new(message));
-                }
+                messages.push(Message { known: bytes, scope: Scope::Sys, cta: own });
             }
+            views.heard.extend(messages.into_iter().map(Rc::new));
         });
     }
 }
 
+impl PhaseFacts {
+    /// C1, N: whether some of the operations complete the phase without the others, in another run.
+    fn may_complete_early(&self, doubts: &mut Vec<Doubt>) {
+        let facts = self;
+        for (warp, lane, time, at) in &facts.expects {
+            let arrives = facts.arrivals.iter().any(|arrival| arrival.knows(*warp, *lane, *time));
+            if !arrives {
+                doubts.push(Doubt::Matching { pc: *at, rule: Rule::PhaseBytes });
+            }
+        }
+        for (warp, lane, time, at) in &facts.no_complete {
+            let followed = facts.operations.iter().any(|(other, lanes, when, knows)| {
+                (*other, *lanes, *when) != (*warp, 1 << lane, *time) && knows.knows(*warp, *lane, *time)
+            });
+            if !followed {
+                doubts.push(Doubt::Matching { pc: *at, rule: Rule::NoComplete });
+            }
+        }
+    }
+}
+
 impl Mbarrier {
+    /// The same of a phase that is not over at the end: all have arrived, and bytes are missing or too many.
+    fn may_be_over(&self, doubts: &mut Vec<Doubt>) {
+        if self.pending > 0 {
+            return;
+        }
+        if self.bytes < 0 {
+            doubts.push(Doubt::Matching { pc: self.this.pc, rule: Rule::PhaseBytes });
+        }
+        self.this.may_complete_early(doubts);
+    }
+
     fn complete(&mut self, doubts: &mut Vec<Doubt>, pc: Pc) {
         let facts = std::mem::take(&mut self.this);
         let known = facts.known.clone().unwrap_or_default();
@@ -442,23 +512,7 @@ impl Mbarrier {
         if facts.expected != facts.completed {
             doubts.push(Doubt::Matching { pc, rule: Rule::PhaseBytes });
         }
-        for (warp, lane, time, at) in &facts.expects {
-            let arrives = facts.arrivals.iter().any(|(other, lanes, when)| {
-                (other == warp && lanes & (1 << lane) != 0 && when > time) || base.knows(*warp, *lane, *time)
-            });
-            if !arrives {
-                doubts.push(Doubt::Matching { pc: *at, rule: Rule::PhaseBytes });
-            }
-        }
-        for (warp, lane, time, at) in &facts.no_complete {
-            let followed = facts.operations.iter().any(|(other, lanes, when)| {
-                (other == warp && lanes & (1 << lane) != 0 && when > time)
-                    || ((other, lanes) != (warp, &(1 << lane)) && base.knows(*warp, *lane, *time))
-            });
-            if !followed {
-                doubts.push(Doubt::Matching { pc: *at, rule: Rule::NoComplete });
-            }
-        }
+        facts.may_complete_early(doubts);
         self.last = facts;
         self.phase += 1;
         self.count = self.next_count;
@@ -468,9 +522,10 @@ impl Mbarrier {
     }
 }
 
-fn publish(list: &mut Vec<(Cta, Scope, Known)>, cta: Cta, scope: Scope, known: &Known) {
-    match list.iter_mut().find(|(own, at, _)| *own == cta && *at == scope) {
-        Some((_, _, own)) => own.receive(known),
-        None => list.push((cta, scope, known.clone())),
+fn publish(list: &mut Vec<Published>, new: Published) {
+    let same = |own: &&mut Published| (own.cta, own.seen, own.released) == (new.cta, new.seen, new.released);
+    match list.iter_mut().find(same) {
+        Some(own) => own.known.receive(&new.known),
+        None => list.push(new),
     }
 }

@@ -241,6 +241,7 @@ impl<'a> Run<'a> {
     }
 
     fn at_end(&mut self) {
+        self.check_open_phases();
         self.check_reads();
         self.check_exits();
     }

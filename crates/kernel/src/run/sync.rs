@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::warp::lanes;
 use super::{Credit, Run};
 use crate::code::op::{Cover, Op, Pc, Scope};
-use crate::order::{Domain, Known, Message, Region, in_scope, sent};
+use crate::order::{Domain, Known, Message, Region, Snapshot, in_scope, sent};
 
 const SCOPES: [Scope; 4] = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
 
@@ -50,11 +50,13 @@ impl Run<'_> {
         let per = self.launch.ctas_per_cluster().max(1);
         let first = cta / per * per;
         let shared = (first..first + per).map(Domain::Shared);
+        let mapped = (first..first + per).map(Domain::Mapped);
         match cover {
             Cover::Everything => shared.chain([Domain::Global]).collect(),
             Cover::Global => vec![Domain::Global],
-            Cover::SharedCta if !self.options.policy.remote_covered => vec![Domain::Shared(cta)],
-            Cover::SharedCta | Cover::SharedCluster => shared.collect(),
+            Cover::SharedCta if self.options.policy.remote_covered => mapped.chain([Domain::Shared(cta)]).collect(),
+            Cover::SharedCta => vec![Domain::Shared(cta)],
+            Cover::SharedCluster => shared.collect(),
         }
     }
 
@@ -73,6 +75,18 @@ impl Run<'_> {
         known
     }
 
+    /// The same of one lane, fence by fence: each with its own scope.
+    pub(super) fn released_by_fences(&self, warp: usize, lane: u32) -> Vec<(Scope, Known)> {
+        let cta = self.warps[warp].cta;
+        let views = self.order.views(warp as u32, lane);
+        let fences = SCOPES.iter().zip(&views.released);
+        let known = |(scope, snapshot): (&Scope, &Option<Rc<Snapshot>>)| {
+            let snapshot = snapshot.as_ref()?;
+            Some((*scope, sent(&snapshot.known, &snapshot.times, cta, warp as u32, 1 << lane, snapshot.time)))
+        };
+        fences.filter_map(known).collect()
+    }
+
     /// The messages of a strong write by one lane.
     pub(super) fn messages_of(&self, warp: usize, lane: u32, releases: bool, scope: Scope) -> Vec<Rc<Message>> {
         let cta = self.warps[warp].cta;
@@ -83,12 +97,8 @@ impl Run<'_> {
             let known = views.sent(cta, warp as u32, 1 << lane, time);
             messages.push(Rc::new(Message { known, scope, cta }));
         }
-        for (scope, snapshot) in SCOPES.iter().zip(&views.released) {
-            if let Some(snapshot) = snapshot {
-                let known = sent(&snapshot.known, &snapshot.times, cta, warp as u32, 1 << lane, snapshot.time);
-                messages.push(Rc::new(Message { known, scope: *scope, cta }));
-            }
-        }
+        let fences = self.released_by_fences(warp, lane).into_iter();
+        messages.extend(fences.map(|(scope, known)| Rc::new(Message { known, scope, cta })));
         messages
     }
 

@@ -1,0 +1,184 @@
+//! Where the two answers do not agree, by kinds, and the smallest program of a kind.
+
+use std::fmt;
+
+use crate::program::{Item, Layout, Program};
+use crate::sides::{self, Kernel, Model, Readings};
+
+/// Rules that a run does not look at: an initialisation of what is an mbarrier already; a phase that
+/// nobody has waited for before the next arrival; bytes that are expected or brought
+/// and that nobody waits for; the life of a CTA's shared memory; whose memory an asynchronous operation may write.
+const GAPS: [&str; 7] = [
+    "init-of-live",
+    "missing-wait",
+    "missing-bytes",
+    "excess-bytes",
+    "exit-before-access",
+    "access-before-start",
+    "misplaced-operand",
+];
+
+/// A disagreement, the graver ones first.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// The run proves what the axioms refute.
+    ProvedButRaces,
+    ProvedButHangs,
+    ProvedButBreaksRules,
+    /// Only rules are broken that a run does not look at.
+    ProvedInAGap,
+    ProvedButUndefined,
+    ProvedButManyOutcomes,
+    /// The run finds what the axioms exclude.
+    FalseRace,
+    FalseHang,
+    FalseError,
+    /// The same where the run has doubts as well: it may have been led astray.
+    FalseRaceWithDoubts,
+    FalseHangWithDoubts,
+    /// Two runs without doubts do not say the same.
+    ScheduleMatters,
+    /// A race of the axioms that a run without doubts does not list, though it lists others.
+    UnlistedRace,
+}
+
+impl Kind {
+    /// Kinds that no program may show.
+    pub fn is_wrong(self) -> bool {
+        !matches!(self, Kind::ProvedInAGap | Kind::FalseRaceWithDoubts | Kind::FalseHangWithDoubts | Kind::UnlistedRace)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+pub struct Compared {
+    pub kernel: Kernel,
+    pub model: Model,
+    pub kinds: Vec<Kind>,
+}
+
+pub fn compare(program: &Program, readings: Readings) -> Compared {
+    let model = sides::model(program, readings);
+    let run = |layout: Layout, seed: u64| sides::kernel(program, layout, readings, seed);
+    // The same launch in another order of warps, and the same threads as lanes of one warp.
+    let mut runs = Vec::new();
+    if !program.items().any(|item| matches!(item, Item::WarpSync { .. })) {
+        runs.extend([0, 0x9e37_79b9, 0x1234_5678_9abc].map(|seed| run(Layout::Warps, seed)));
+    }
+    if program.fits_a_warp() {
+        runs.push(run(Layout::Lanes, 0));
+    }
+    let mut others = runs.into_iter();
+    // Lanes meet, and warps are counted: there is no such kernel.
+    let Some(kernel) = others.next() else {
+        return Compared { kernel: Kernel { flags: true, ..Kernel::default() }, model, kinds: Vec::new() };
+    };
+    let mut found = kinds(program, &kernel, &model);
+    for other in others {
+        found.extend(kinds(program, &other, &model));
+        let matters = kernel.is_proved() != other.is_proved()
+            || (kernel.is_sure() && other.is_sure() && kernel.races.is_empty() != other.races.is_empty());
+        if matters && kernel.protocol.is_empty() && other.protocol.is_empty() {
+            found.push(Kind::ScheduleMatters);
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    // A lane that passes a barrier or an mbarrier alone takes what it has met at `bar.warp.sync` for handed over by others.
+    let lanes_meet = program.items().any(|item| matches!(item, Item::WarpSync { .. }));
+    if lanes_meet && found.contains(&Kind::ProvedButRaces) && sides::model_of_warps(program).races.is_empty() {
+        found.retain(|kind| *kind != Kind::ProvedButRaces);
+        found.push(Kind::ProvedInAGap);
+    }
+    Compared { kernel, model, kinds: found }
+}
+
+fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
+    let mut kinds = Vec::new();
+    let mut add = |is: bool, kind: Kind| {
+        if is {
+            kinds.push(kind);
+        }
+    };
+    if kernel.is_proved() {
+        add(model.race_free == Some(false) && !model.races.is_empty(), Kind::ProvedButRaces);
+        add(model.ends == Some(false), Kind::ProvedButHangs);
+        let peeks = program.items().any(|item| matches!(item, Item::Peek { .. }));
+        let gap = |error: &String| {
+            GAPS.iter().any(|gap| error.starts_with(gap)) || (peeks && error.starts_with("parity-aliasing"))
+        };
+        let known = model.protocol.iter().all(gap);
+        add(model.protocol_kept == Some(false) && !known, Kind::ProvedButBreaksRules);
+        let known = known && model.undefined.iter().all(gap);
+        add((model.protocol_kept == Some(false) || !model.undefined.is_empty()) && known, Kind::ProvedInAGap);
+        add(!model.undefined.iter().all(gap), Kind::ProvedButUndefined);
+        // Strong reads may see one of several writes without a race, and red sums are of any order.
+        let strong =
+            |item: Item| matches!(item, Item::Load { scope: Some(_), .. } | Item::IfZero { scope: Some(_), .. });
+        let shows = program
+            .items()
+            .any(|item| matches!(item, Item::Load { .. } | Item::RemoteLoad { .. } | Item::IfZero { .. }));
+        let free = program.items().any(strong) || !shows;
+        add(
+            !free && model.race_free == Some(true) && model.outcomes.is_some_and(|count| count > 1),
+            Kind::ProvedButManyOutcomes,
+        );
+    }
+    // Of a program that is undefined in another way, not every execution is looked at.
+    let decided = model.race_free.is_some() && model.all_pairs && model.why.is_empty() && model.undefined.is_empty();
+    let decided = decided && kernel.protocol.is_empty();
+    // Of two accesses of which one races anyway the order may be lost.
+    let races = |item: u32| model.races.iter().any(|(a, b)| *a == item || *b == item);
+    let false_race =
+        decided && kernel.races.iter().any(|(a, b)| !model.races.contains(&(*a, *b)) && !races(*a) && !races(*b));
+    add(false_race && kernel.is_sure(), Kind::FalseRace);
+    add(false_race && !kernel.is_sure(), Kind::FalseRaceWithDoubts);
+    let false_hang = kernel.hang && model.ends == Some(true);
+    add(false_hang && kernel.is_sure(), Kind::FalseHang);
+    add(false_hang && !kernel.is_sure(), Kind::FalseHangWithDoubts);
+    let errors = !kernel.protocol.is_empty() || !kernel.other.is_empty();
+    // To invalidate what is no mbarrier is an error to a run, and none to the axioms.
+    let errors = errors && !program.items().any(|item| matches!(item, Item::Inval { .. }));
+    add(errors && kernel.is_sure() && model.is_decided() && model.is_clean(), Kind::FalseError);
+    let complete = kernel.is_sure() && !kernel.hang && kernel.protocol.is_empty() && kernel.other.is_empty();
+    // Behind a race that is listed, accesses that come before it may be forgotten.
+    let listed = |item: u32| kernel.races.iter().any(|(a, b)| *a == item || *b == item);
+    let unlisted = complete && !kernel.is_clean() && model.races.iter().any(|(a, b)| !listed(*a) && !listed(*b));
+    add(unlisted, Kind::UnlistedRace);
+    kinds
+}
+
+/// Removes lines, and threads without any, as long as the kind of disagreement stays.
+pub fn shrunk(program: &Program, readings: Readings, kind: Kind) -> Program {
+    let shows = |program: &Program| compare(program, readings).kinds.contains(&kind);
+    let mut best = program.clone();
+    loop {
+        let mut smaller = None;
+        'search: for thread in 0..best.threads.len() {
+            for line in 0..best.threads[thread].lines.len() {
+                let mut next = best.clone();
+                next.threads[thread].lines.remove(line);
+                if shows(&next) {
+                    smaller = Some(next);
+                    break 'search;
+                }
+            }
+            if best.threads.len() > 1 && best.threads[thread].lines.is_empty() {
+                let mut next = best.clone();
+                next.threads.remove(thread);
+                if next.ctas() == best.ctas() && shows(&next) {
+                    smaller = Some(next);
+                    break 'search;
+                }
+            }
+        }
+        match smaller {
+            Some(next) => best = next,
+            None => return best,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Random kernels: what one run with clocks says, and what the axioms of `models/ptx.cat` say of all executions.
+//!
+//! FENCEPOST_KERNELS=N checks N programs, FENCEPOST_KERNELS_FROM=S starts at seed S.
+
+use std::collections::BTreeMap;
+
+use crate::compare::{Kind, compare, shrunk};
+use crate::edits;
+use crate::sides::Readings;
+
+/// Programs of `cargo test`, per policy.
+const SAMPLE: u64 = 300;
+
+#[derive(Default, Debug)]
+struct Figures {
+    programs: u64,
+    proved: u64,
+    racy: u64,
+    hangs: u64,
+    errors: u64,
+    doubtful: u64,
+    undecided: u64,
+    /// Programs that the axioms find clean, with one outcome, and how many of them are proved.
+    right: u64,
+    right_proved: u64,
+    unproved: BTreeMap<String, u64>,
+    kinds: BTreeMap<Kind, Vec<u64>>,
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn run(readings: Readings) -> Figures {
+    let count = number("FENCEPOST_KERNELS").unwrap_or(SAMPLE);
+    let from = number("FENCEPOST_KERNELS_FROM").unwrap_or(1);
+    let mut figures = Figures::default();
+    for seed in from..from + count {
+        let program = edits::program(seed);
+        if number("FENCEPOST_KERNELS_TRACE").is_some() {
+            eprintln!("{readings:?} seed {seed}");
+        }
+        let compared = compare(&program, readings);
+        let (kernel, model) = (&compared.kernel, &compared.model);
+        figures.programs += 1;
+        figures.proved += u64::from(kernel.is_proved());
+        figures.racy += u64::from(!kernel.races.is_empty());
+        figures.hangs += u64::from(kernel.hang);
+        figures.errors += u64::from(!kernel.protocol.is_empty() || !kernel.other.is_empty());
+        figures.doubtful += u64::from(!kernel.is_sure());
+        figures.undecided += u64::from(!model.is_decided());
+        if model.is_clean() && model.outcomes == Some(1) {
+            figures.right += 1;
+            figures.right_proved += u64::from(kernel.is_proved());
+            if !kernel.is_proved() {
+                let why = if kernel.flags {
+                    "flags".to_owned()
+                } else {
+                    let doubt = kernel.doubts.first().map_or(String::new(), |doubt| doubt.clone());
+                    doubt.split(" at ").next().unwrap_or_default().to_owned()
+                };
+                if number("FENCEPOST_KERNELS_UNPROVED").is_some() {
+                    eprintln!("seed {seed} is right and not proved: {kernel:?}\n{}", program.litmus().text);
+                }
+                *figures.unproved.entry(why).or_default() += 1;
+            }
+        }
+        for kind in &compared.kinds {
+            figures.kinds.entry(*kind).or_default().push(seed);
+        }
+    }
+    eprintln!("{readings:?}: {figures:?} of seeds {from} to {}", from + count - 1);
+    // The smallest program of every kind that must not be.
+    let shown = number("FENCEPOST_KERNELS_SHOW").unwrap_or(2) as usize;
+    let all = number("FENCEPOST_KERNELS_ALL").is_some();
+    for (kind, seeds) in &figures.kinds {
+        if !kind.is_wrong() && !all {
+            continue;
+        }
+        for seed in seeds.iter().take(shown) {
+            let small = shrunk(&edits::program(*seed), readings, *kind);
+            let compared = compare(&small, readings);
+            eprintln!(
+                "== {kind} under {readings:?}, seed {seed}\n{}\nkernel: {:?}\nmodel: {:?}\n",
+                small.litmus().text,
+                compared.kernel,
+                compared.model
+            );
+        }
+    }
+    figures
+}
+
+fn hold(readings: Readings) {
+    let figures = run(readings);
+    let wrong: Vec<(&Kind, &Vec<u64>)> = figures.kinds.iter().filter(|(kind, _)| kind.is_wrong()).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(figures.right_proved * 10 >= figures.right * 9, "{figures:?}");
+}
+
+#[test]
+fn one_run_and_the_axioms_agree_under_the_weakest_readings() {
+    hold(Readings::Weakest);
+}
+
+#[test]
+fn one_run_and_the_axioms_agree_under_the_strongest_readings() {
+    hold(Readings::Strongest);
+}

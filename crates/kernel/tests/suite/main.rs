@@ -1,0 +1,18 @@
+//! Whole kernels, held to the axioms of `models/ptx.cat`. One test program: each of several would be linked again.
+#![allow(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test may print and panic"
+)]
+
+mod compare;
+mod differential;
+mod edits;
+mod found;
+mod patterns;
+mod program;
+mod random;
+mod sides;
+mod theory;

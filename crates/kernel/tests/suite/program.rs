@@ -1,0 +1,562 @@
+//! A small program, written twice: as a litmus test, and as a kernel whose warps have one live lane each.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Scope {
+    Cta,
+    Cluster,
+    Gpu,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Cover {
+    Everything,
+    SharedCta,
+    SharedCluster,
+    Global,
+}
+
+/// Eight bytes of a variable.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub name: &'static str,
+    pub offset: u32,
+}
+
+/// An instruction, or a loop that waits.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Item {
+    /// Weak without a scope.
+    Load {
+        from: Place,
+        scope: Option<Scope>,
+    },
+    Store {
+        to: Place,
+        scope: Option<Scope>,
+    },
+    RemoteLoad {
+        from: Place,
+        rank: u32,
+    },
+    RemoteStore {
+        to: Place,
+        rank: u32,
+    },
+    Red {
+        to: Place,
+        scope: Scope,
+    },
+    Bar {
+        id: u32,
+        warps: Option<u32>,
+        arrive: bool,
+    },
+    ClusterArrive {
+        relaxed: bool,
+    },
+    ClusterWait,
+    Init {
+        at: &'static str,
+        count: u32,
+    },
+    Inval {
+        at: &'static str,
+    },
+    FenceInit,
+    Arrive {
+        at: &'static str,
+        rank: Option<u32>,
+        release: bool,
+        scope: Scope,
+        expect: Option<u32>,
+        count: u32,
+    },
+    /// `.noComplete`.
+    ArriveOnly {
+        at: &'static str,
+    },
+    Expect {
+        at: &'static str,
+        bytes: u32,
+    },
+    Wait {
+        at: &'static str,
+        parity: u32,
+        acquire: bool,
+        scope: Scope,
+    },
+    Copy {
+        to: Place,
+        from: Place,
+    },
+    CopyCommit,
+    /// Without a number: all.
+    CopyWait {
+        pending: Option<u32>,
+    },
+    CopyArrive {
+        at: &'static str,
+        no_increment: bool,
+    },
+    BulkLoad {
+        to: &'static str,
+        from: &'static str,
+        at: &'static str,
+    },
+    Multicast {
+        to: &'static str,
+        from: &'static str,
+        at: &'static str,
+        mask: u32,
+    },
+    BulkPeer {
+        to: &'static str,
+        from: &'static str,
+        at: &'static str,
+        rank: u32,
+    },
+    BulkStore {
+        to: &'static str,
+        from: &'static str,
+    },
+    BulkReduce {
+        to: &'static str,
+        from: &'static str,
+    },
+    BulkCommit,
+    BulkWait {
+        pending: u32,
+        reads: bool,
+    },
+    StoreAsync {
+        to: Place,
+        at: &'static str,
+        rank: u32,
+    },
+    RedAsync {
+        to: Place,
+        at: &'static str,
+        rank: u32,
+    },
+    Fence {
+        sc: bool,
+        scope: Scope,
+    },
+    FenceAsync(Cover),
+    FlagSet {
+        at: &'static str,
+        release: bool,
+        scope: Scope,
+    },
+    FlagSpin {
+        at: &'static str,
+        acquire: bool,
+        scope: Scope,
+    },
+    /// A store that only happens if a load returns 0.
+    IfZero {
+        from: Place,
+        scope: Option<Scope>,
+        to: Place,
+    },
+    /// A store that only the second to take a ticket makes.
+    Ticket {
+        from: Place,
+        to: Place,
+    },
+    /// A question that is not repeated, and whose answer nobody uses.
+    Peek {
+        at: &'static str,
+        parity: u32,
+    },
+    WarpSync {
+        mask: u32,
+    },
+}
+
+/// Where the threads of a test are in the kernel.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Layout {
+    /// Each alone in a warp.
+    Warps,
+    /// Together in one warp; what each of them does is a branch of its own.
+    Lanes,
+}
+
+/// An item with a number that stays when others are removed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Line {
+    pub id: u32,
+    pub item: Item,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Thread {
+    pub cta: u32,
+    pub lines: Vec<Line>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Program {
+    pub threads: Vec<Thread>,
+}
+
+/// A text, and which item each of its lines belongs to.
+pub struct Text {
+    pub text: String,
+    pub items: BTreeMap<u32, u32>,
+}
+
+pub const GLOBALS: [&str; 2] = ["ga", "gb"];
+pub const SHARED: [&str; 2] = ["sa", "sb"];
+pub const MBARRIERS: [&str; 2] = ["ma", "mb"];
+pub const FLAGS: [&str; 2] = ["fg", "fs"];
+
+pub fn place(name: &'static str, offset: u32) -> Place {
+    Place { name, offset }
+}
+
+fn space(name: &str) -> &'static str {
+    if name.starts_with('g') || name == "fg" { "global" } else { "shared" }
+}
+
+impl Scope {
+    fn word(self) -> &'static str {
+        match self {
+            Scope::Cta => "cta",
+            Scope::Cluster => "cluster",
+            Scope::Gpu => "gpu",
+        }
+    }
+}
+
+fn address(place: Place) -> String {
+    if place.offset == 0 { format!("[{}]", place.name) } else { format!("[{}+{}]", place.name, place.offset) }
+}
+
+fn mapped(name: &str, offset: u32, rank: u32, register: &str) -> Vec<String> {
+    let plus = if offset == 0 { String::new() } else { format!("+{offset}") };
+    vec![
+        format!("mov.u32 %n{register}, {name}{plus};"),
+        format!("mapa.shared::cluster.u32 %{register}, %n{register}, {rank};"),
+    ]
+}
+
+impl Line {
+    /// The instructions, in the notation that both sides read.
+    fn text(self, thread: usize) -> Vec<String> {
+        let id = self.id;
+        let one = |text: String| vec![text];
+        match self.item {
+            Item::Load { from, scope } => {
+                let how = scope.map_or("weak".to_owned(), |scope| format!("relaxed.{}", scope.word()));
+                one(format!("ld.{how}.{}.u64 %v{id}, {};", space(from.name), address(from)))
+            }
+            Item::Store { to, scope } => {
+                let how = scope.map_or("weak".to_owned(), |scope| format!("relaxed.{}", scope.word()));
+                one(format!("st.{how}.{}.u64 {}, {};", space(to.name), address(to), id + 1))
+            }
+            Item::RemoteLoad { from, rank } => {
+                let mut lines = mapped(from.name, from.offset, rank, "r1");
+                lines.push(format!("ld.shared::cluster.u64 %v{id}, [%r1];"));
+                lines
+            }
+            Item::RemoteStore { to, rank } => {
+                let mut lines = mapped(to.name, to.offset, rank, "r1");
+                lines.push(format!("st.shared::cluster.u64 [%r1], {};", id + 1));
+                lines
+            }
+            Item::Red { to, scope } => {
+                one(format!("red.relaxed.{}.{}.add.u64 {}, {};", scope.word(), space(to.name), address(to), id + 1))
+            }
+            Item::Bar { id, warps, arrive } => {
+                let how = if arrive { "arrive" } else { "sync" };
+                one(match warps {
+                    Some(warps) => format!("bar.{how} {id}, {};", warps * 32),
+                    None => format!("bar.{how} {id};"),
+                })
+            }
+            Item::ClusterArrive { relaxed: true } => one("barrier.cluster.arrive.relaxed;".to_owned()),
+            Item::ClusterArrive { relaxed: false } => one("barrier.cluster.arrive;".to_owned()),
+            Item::ClusterWait => one("barrier.cluster.wait;".to_owned()),
+            Item::Init { at, count } => one(format!("mbarrier.init.shared::cta.b64 [{at}], {count};")),
+            Item::Inval { at } => one(format!("mbarrier.inval.shared::cta.b64 [{at}];")),
+            Item::FenceInit => one("fence.mbarrier_init.release.cluster;".to_owned()),
+            Item::Arrive { at, rank, release, scope, expect, count } => {
+                let order = if release { "release" } else { "relaxed" };
+                let (mut lines, at, space) = match rank {
+                    Some(rank) => (mapped(at, 0, rank, "r1"), "%r1", "shared::cluster"),
+                    None => (Vec::new(), at, "shared::cta"),
+                };
+                let (what, operand) = match expect {
+                    Some(bytes) => ("arrive.expect_tx", format!(", {bytes}")),
+                    None if count == 1 => ("arrive", String::new()),
+                    None => ("arrive", format!(", {count}")),
+                };
+                lines.push(format!("mbarrier.{what}.{order}.{}.{space}.b64 _, [{at}]{operand};", scope.word()));
+                lines
+            }
+            Item::ArriveOnly { at } => {
+                one(format!("mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %t{id}, [{at}], 1;"))
+            }
+            Item::Expect { at, bytes } => {
+                one(format!("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{at}], {bytes};"))
+            }
+            Item::Wait { at, parity, acquire, scope } => {
+                let order = if acquire { "acquire" } else { "relaxed" };
+                let scope = scope.word();
+                vec![
+                    format!("W{thread}_{id}:"),
+                    format!("mbarrier.try_wait.parity.{order}.{scope}.shared::cta.b64 %p1, [{at}], {parity};"),
+                    format!("@!%p1 bra W{thread}_{id};"),
+                ]
+            }
+            Item::Copy { to, from } => one(format!("cp.async.ca.shared.global {}, {}, 8;", address(to), address(from))),
+            Item::CopyCommit => one("cp.async.commit_group;".to_owned()),
+            Item::CopyWait { pending: Some(pending) } => one(format!("cp.async.wait_group {pending};")),
+            Item::CopyWait { pending: None } => one("cp.async.wait_all;".to_owned()),
+            Item::CopyArrive { at, no_increment } => {
+                let how = if no_increment { ".noinc" } else { "" };
+                one(format!("cp.async.mbarrier.arrive{how}.shared::cta.b64 [{at}];"))
+            }
+            Item::BulkLoad { to, from, at } => one(format!(
+                "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [{to}], [{from}], 16, [{at}];"
+            )),
+            Item::Multicast { to, from, at, mask } => one(format!(
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [{to}], [{from}], 16, [{at}], {mask};"
+            )),
+            Item::BulkPeer { to, from, at, rank } => {
+                let mut lines = mapped(to, 0, rank, "r1");
+                lines.extend(mapped(at, 0, rank, "r2"));
+                lines.push(format!(
+                    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1], [{from}], 16, [%r2];"
+                ));
+                lines
+            }
+            Item::BulkStore { to, from } => {
+                one(format!("cp.async.bulk.global.shared::cta.bulk_group [{to}], [{from}], 16;"))
+            }
+            Item::BulkReduce { to, from } => {
+                one(format!("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [{to}], [{from}], 16;"))
+            }
+            Item::BulkCommit => one("cp.async.bulk.commit_group;".to_owned()),
+            Item::BulkWait { pending, reads } => {
+                let how = if reads { ".read" } else { "" };
+                one(format!("cp.async.bulk.wait_group{how} {pending};"))
+            }
+            Item::StoreAsync { to, at, rank } => {
+                let mut lines = mapped(to.name, to.offset, rank, "r1");
+                lines.extend(mapped(at, 0, rank, "r2"));
+                lines.push(format!(
+                    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u64 [%r1], {}, [%r2];",
+                    id + 1
+                ));
+                lines
+            }
+            Item::RedAsync { to, at, rank } => {
+                let mut lines = mapped(to.name, to.offset, rank, "r1");
+                lines.extend(mapped(at, 0, rank, "r2"));
+                lines.push(format!("mov.u64 %v{id}, {};", id + 1));
+                lines.push(format!(
+                    "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64 [%r1], %v{id}, [%r2];"
+                ));
+                lines
+            }
+            Item::Fence { sc, scope } => one(format!("fence.{}.{};", if sc { "sc" } else { "acq_rel" }, scope.word())),
+            Item::FenceAsync(Cover::Everything) => one("fence.proxy.async;".to_owned()),
+            Item::FenceAsync(Cover::SharedCta) => one("fence.proxy.async.shared::cta;".to_owned()),
+            Item::FenceAsync(Cover::SharedCluster) => one("fence.proxy.async.shared::cluster;".to_owned()),
+            Item::FenceAsync(Cover::Global) => one("fence.proxy.async.global;".to_owned()),
+            Item::FlagSet { at, release, scope } => {
+                let order = if release { "release" } else { "relaxed" };
+                one(format!("st.{order}.{}.{}.u32 [{at}], {};", scope.word(), space(at), id + 1))
+            }
+            Item::IfZero { from, scope, to } => {
+                let how = scope.map_or("weak".to_owned(), |scope| format!("relaxed.{}", scope.word()));
+                vec![
+                    format!("ld.{how}.{}.u64 %v{id}, {};", space(from.name), address(from)),
+                    format!("setp.eq.u64 %p2, %v{id}, 0;"),
+                    format!("@%p2 st.weak.{}.u64 {}, {};", space(to.name), address(to), id + 1),
+                ]
+            }
+            Item::Ticket { from, to } => vec![
+                format!("atom.relaxed.gpu.{}.add.u64 %v{id}, {}, 1;", space(from.name), address(from)),
+                format!("setp.ne.u64 %p2, %v{id}, 0;"),
+                format!("@%p2 st.weak.{}.u64 {}, {};", space(to.name), address(to), id + 1),
+            ],
+            Item::Peek { at, parity } => {
+                one(format!("mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 %p3, [{at}], {parity};"))
+            }
+            Item::WarpSync { mask } => one(format!("bar.warp.sync {mask};")),
+            Item::FlagSpin { at, acquire, scope } => {
+                let order = if acquire { "acquire" } else { "relaxed" };
+                vec![
+                    format!("W{thread}_{id}:"),
+                    format!("ld.{order}.{}.{}.u32 %f1, [{at}];", scope.word(), space(at)),
+                    "setp.eq.u32 %p1, %f1, 0;".to_owned(),
+                    format!("@%p1 bra W{thread}_{id};"),
+                ]
+            }
+        }
+    }
+
+    /// The register that it reads into, for outcomes.
+    fn shows(self) -> Option<String> {
+        matches!(self.item, Item::Load { .. } | Item::RemoteLoad { .. } | Item::IfZero { .. })
+            .then(|| format!("%v{}", self.id))
+    }
+}
+
+impl Program {
+    pub fn new(threads: Vec<(u32, Vec<Item>)>) -> Program {
+        let mut id = 0;
+        let mut number = |item: Item| {
+            id += 1;
+            Line { id: id - 1, item }
+        };
+        let threads = threads
+            .into_iter()
+            .map(|(cta, items)| Thread { cta, lines: items.into_iter().map(&mut number).collect() })
+            .collect();
+        Program { threads }
+    }
+
+    pub fn size(&self) -> usize {
+        self.threads.iter().map(|thread| thread.lines.len()).sum()
+    }
+
+    pub fn items(&self) -> impl Iterator<Item = Item> {
+        self.threads.iter().flat_map(|thread| thread.lines.iter().map(|line| line.item))
+    }
+
+    pub fn ctas(&self) -> u32 {
+        self.threads.iter().map(|thread| thread.cta + 1).max().unwrap_or(1)
+    }
+
+    /// The most threads of a CTA.
+    pub fn warps(&self) -> u32 {
+        let of = |cta: u32| self.threads.iter().filter(|thread| thread.cta == cta).count() as u32;
+        (0..self.ctas()).map(of).max().unwrap_or(1)
+    }
+
+    pub fn litmus(&self) -> Text {
+        let mut out = Lines::default();
+        out.line("PTX random", None);
+        let mut declarations = String::new();
+        for name in GLOBALS {
+            let _ = write!(declarations, " .global .b64 {name}[2];");
+        }
+        for name in SHARED {
+            let _ = write!(declarations, " .shared .b64 {name}[2];");
+        }
+        for name in MBARRIERS {
+            let _ = write!(declarations, " .shared .b64 {name};");
+        }
+        out.line(&format!("{{{declarations} .global .u32 fg; .shared .u32 fs; }}"), None);
+        let mut shown = String::new();
+        for (index, thread) in self.threads.iter().enumerate() {
+            out.line(&format!("P{index}@cta {}, cluster 0, gpu 0 {{", thread.cta), None);
+            for line in &thread.lines {
+                for text in line.text(index) {
+                    out.line(&text, Some(line.id));
+                }
+                if let Some(register) = line.shows() {
+                    let _ = write!(shown, "P{index}:{register}; ");
+                }
+            }
+            out.line("}", None);
+        }
+        if !shown.is_empty() {
+            out.line(&format!("locations [{shown}]"), None);
+        }
+        out.done()
+    }
+
+    /// Whether its threads can be lanes of one warp: barriers with a number count warps.
+    pub fn fits_a_warp(&self) -> bool {
+        !self.items().any(|item| matches!(item, Item::Bar { warps: Some(_), .. }))
+    }
+
+    pub fn kernel(&self, layout: Layout) -> Text {
+        let mut out = Lines::default();
+        out.line(".version 9.0", None);
+        out.line(".target sm_100a", None);
+        out.line(".address_size 64", None);
+        for name in GLOBALS {
+            out.line(&format!(".global .align 16 .b64 {name}[2];"), None);
+        }
+        out.line(".global .align 4 .u32 fg;", None);
+        out.line(".visible .entry k() {", None);
+        for name in SHARED {
+            out.line(&format!(".shared .align 16 .b64 {name}[2];"), None);
+        }
+        for name in MBARRIERS {
+            out.line(&format!(".shared .align 8 .b64 {name};"), None);
+        }
+        out.line(".shared .align 4 .u32 fs;", None);
+        out.line(".reg .pred %p<4>;", None);
+        out.line(".reg .u32 %f<4>, %r<4>, %nr<4>, %k<8>;", None);
+        out.line(".reg .u64 %v<256>, %t<256>;", None);
+        out.line("mov.u32 %k0, %tid.x;", None);
+        match layout {
+            Layout::Warps => {
+                out.line("and.b32 %k1, %k0, 31;", None);
+                out.line("setp.ne.u32 %p0, %k1, 0;", None);
+                out.line("@%p0 exit;", None);
+                out.line("shr.u32 %k2, %k0, 5;", None);
+            }
+            Layout::Lanes => {
+                out.line("setp.gt.u32 %p0, %k0, 7;", None);
+                out.line("@%p0 exit;", None);
+                out.line("mov.u32 %k2, %k0;", None);
+            }
+        }
+        out.line("mov.u32 %k3, %ctaid.x;", None);
+        out.line("shl.b32 %k4, %k3, 3;", None);
+        out.line("add.u32 %k5, %k4, %k2;", None);
+        let mut seen = vec![0; self.ctas() as usize];
+        for (index, thread) in self.threads.iter().enumerate() {
+            let warp = &mut seen[thread.cta as usize];
+            out.line(&format!("setp.eq.u32 %p0, %k5, {};", thread.cta * 8 + *warp), None);
+            out.line(&format!("@%p0 bra T{index};"), None);
+            *warp += 1;
+        }
+        out.line("exit;", None);
+        for (index, thread) in self.threads.iter().enumerate() {
+            out.line(&format!("T{index}:"), None);
+            for line in &thread.lines {
+                for text in line.text(index) {
+                    out.line(&text, Some(line.id));
+                }
+            }
+            out.line("exit;", None);
+        }
+        out.line("}", None);
+        out.done()
+    }
+}
+
+#[derive(Default)]
+struct Lines {
+    text: String,
+    items: BTreeMap<u32, u32>,
+    count: u32,
+}
+
+impl Lines {
+    fn line(&mut self, text: &str, item: Option<u32>) {
+        self.count += 1;
+        if let Some(item) = item {
+            self.items.insert(self.count, item);
+        }
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    fn done(self) -> Text {
+        Text { text: self.text, items: self.items }
+    }
+}

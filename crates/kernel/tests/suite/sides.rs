@@ -1,0 +1,230 @@
+//! The two answers about one program: of the run with clocks, and of the axioms.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use fencepost_check::model::readings::Settings;
+use fencepost_check::options::{CrossCheck, Wanted};
+use fencepost_check::{Budget, Models, Options, check, load};
+use fencepost_kernel::code::{Module, decode};
+use fencepost_kernel::launch::Launch;
+use fencepost_kernel::order::policy::Policy;
+use fencepost_kernel::report::{Doubt, Finding};
+use fencepost_kernel::run::{self, Credit, Outcome, Run};
+use fencepost_report::{ProtocolAnswer, RaceAnswer, TerminationAnswer};
+use fencepost_syntax::{Source, ptx};
+
+use crate::program::{Layout, Program, Text};
+
+/// Two items, the lower number first.
+pub type Pair = (u32, u32);
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Readings {
+    Weakest,
+    Strongest,
+}
+
+impl Readings {
+    pub fn policy(self) -> Policy {
+        match self {
+            Readings::Weakest => Policy::WEAKEST,
+            Readings::Strongest => Policy::STRONGEST,
+        }
+    }
+
+    fn settings(self) -> Settings {
+        let values = match self {
+            Readings::Weakest => ["both", "issuing", "no", "needs-fences", "not-covered", "none"],
+            Readings::Strongest => ["on-path", "any-in-cluster", "yes", "acq-rel-suffices", "covered", "orders"],
+        };
+        let points = Policy::points().iter().zip(values);
+        points.fold(Settings::default(), |settings, (name, value)| settings.with(name, value))
+    }
+}
+
+fn pair(a: u32, b: u32) -> Pair {
+    (a.min(b), a.max(b))
+}
+
+/// What the run with clocks says.
+#[derive(Clone, Debug, Default)]
+pub struct Kernel {
+    pub races: BTreeSet<Pair>,
+    /// The proxies of the racing accesses.
+    pub proxies: BTreeMap<Pair, BTreeSet<(&'static str, &'static str)>>,
+    pub hang: bool,
+    pub protocol: Vec<String>,
+    pub other: Vec<String>,
+    pub doubts: Vec<String>,
+    /// Threads synchronise through memory.
+    pub flags: bool,
+}
+
+impl Kernel {
+    pub fn is_clean(&self) -> bool {
+        self.races.is_empty() && !self.hang && self.protocol.is_empty() && self.other.is_empty()
+    }
+
+    pub fn is_sure(&self) -> bool {
+        self.doubts.is_empty() && !self.flags
+    }
+
+    pub fn is_proved(&self) -> bool {
+        self.is_clean() && self.is_sure()
+    }
+}
+
+/// What the axioms say; None where the search was not finished.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    pub races: BTreeSet<Pair>,
+    /// Findings that are no data races.
+    pub undefined: BTreeSet<String>,
+    pub race_free: Option<bool>,
+    pub ends: Option<bool>,
+    pub protocol: Vec<String>,
+    pub protocol_kept: Option<bool>,
+    pub outcomes: Option<u64>,
+    pub all_pairs: bool,
+    pub why: String,
+}
+
+impl Model {
+    pub fn is_decided(&self) -> bool {
+        self.race_free.is_some() && self.ends.is_some() && self.protocol_kept.is_some()
+    }
+
+    pub fn is_clean(&self) -> bool {
+        self.race_free == Some(true)
+            && self.ends == Some(true)
+            && self.protocol_kept == Some(true)
+            && self.undefined.is_empty()
+    }
+}
+
+pub fn module(text: &str) -> Module {
+    let (tree, diagnostics) = ptx::parse(text);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}\n{text}");
+    let (module, diagnostics) = decode(&tree);
+    assert!(diagnostics.is_empty() && !module.entries.is_empty(), "{diagnostics:?}\n{text}");
+    module
+}
+
+pub fn launch(program: &Program, layout: Layout) -> Launch {
+    let warps = if layout == Layout::Lanes { 1 } else { program.warps() };
+    Launch {
+        entry: "k".to_owned(),
+        grid: [program.ctas(), 1, 1],
+        block: [warps * 32, 1, 1],
+        cluster: [program.ctas(), 1, 1],
+        shared: 0,
+        arguments: Vec::new(),
+        buffers: Vec::new(),
+        cooperative: false,
+    }
+}
+
+/// One run under these readings; if threads synchronise through memory, what this run saw counts.
+pub fn kernel(program: &Program, layout: Layout, readings: Readings, seed: u64) -> Kernel {
+    let text = program.kernel(layout);
+    let module = module(&text.text);
+    let launch = launch(program, layout);
+    let entry = &module.entries[0];
+    let once = |credit: Credit| {
+        let options = run::Options { policy: readings.policy(), credit, seed, steps: 100_000 };
+        Run::new(&module, entry, &launch, options).run()
+    };
+    let first = once(Credit::Determined);
+    if first.flags.is_empty() {
+        return of_outcome(&text, &module, first);
+    }
+    let mut kernel = of_outcome(&text, &module, once(Credit::Observed));
+    kernel.flags = true;
+    kernel
+}
+
+fn of_outcome(text: &Text, module: &Module, outcome: Outcome) -> Kernel {
+    let code = &module.entries[0].code;
+    let line_of = |pc: u32| {
+        let at = code.get(pc as usize).map_or(0, |instruction| instruction.span.start as usize);
+        1 + text.text.as_bytes()[..at.min(text.text.len())].iter().filter(|byte| **byte == b'\n').count() as u32
+    };
+    let item = |pc: u32| text.items.get(&line_of(pc)).copied().unwrap_or(u32::MAX);
+    let mut kernel = Kernel { flags: !outcome.flags.is_empty(), ..Kernel::default() };
+    for finding in outcome.findings {
+        match finding {
+            Finding::Race { race, .. } => {
+                let (a, b) = (item(race.first.pc), item(race.second.pc));
+                let (p, q) = (race.first.path.proxy(), race.second.path.proxy());
+                kernel.races.insert(pair(a, b));
+                kernel.proxies.entry(pair(a, b)).or_default().insert(if a <= b { (p, q) } else { (q, p) });
+            }
+            Finding::Hang { .. } => kernel.hang = true,
+            Finding::Protocol { pc, what, .. } => kernel.protocol.push(format!("{what:?} at {}", item(pc))),
+            other => kernel.other.push(format!("{other:?}")),
+        }
+    }
+    let doubt = |doubt: Doubt| match doubt {
+        Doubt::Matching { pc, rule } => format!("{rule:?} at {}", item(pc)),
+        Doubt::Decided { pc, by } => format!("decided by {by:?} at {}", item(pc)),
+        Doubt::Unmodelled { text, .. } => panic!("no model for {text}"),
+        other => format!("{other:?}"),
+    };
+    kernel.doubts = outcome.doubts.into_iter().map(doubt).collect();
+    kernel
+}
+
+pub fn model(program: &Program, readings: Readings) -> Model {
+    model_with(program, readings.settings())
+}
+
+/// The weakest readings, but that barriers of a warp order asynchronous operations.
+pub fn model_of_warps(program: &Program) -> Model {
+    model_with(program, Readings::Weakest.settings().with("warp-sync-async", "orders"))
+}
+
+fn model_with(program: &Program, readings: Settings) -> Model {
+    let text = program.litmus();
+    let (tests, diagnostics) = load(&Source::new("t.litmus", text.text.clone()));
+    assert!(tests.len() == 1, "{diagnostics:?}\n{}", text.text);
+    let options = Options {
+        budget: Budget::of_time(Duration::from_millis(1500)),
+        advice: Wanted::No,
+        fingerprint: Wanted::No,
+        cross_check: CrossCheck::Off,
+        readings,
+        ..Options::default()
+    };
+    let Some(ptx) = Models::shipped("ptx") else { panic!("there is a model") };
+    let report = check(&tests[0], &ptx, &options).report;
+    let item = |line: u32| text.items.get(&line).copied().unwrap_or(u32::MAX);
+    let mut model = Model { all_pairs: !report.races.more && report.races.rest.is_none(), ..Model::default() };
+    for race in &report.races.pairs {
+        if race.kind.is_race() {
+            model.races.insert(pair(item(race.first.line), item(race.second.line)));
+        } else {
+            model.undefined.insert(race.flag.clone());
+        }
+    }
+    model.race_free = match report.races.answer {
+        RaceAnswer::None => Some(true),
+        RaceAnswer::Found => Some(false),
+        _ => None,
+    };
+    model.protocol =
+        report.protocol.errors.iter().map(|error| format!("{} at {}", error.kind, item(error.access.line))).collect();
+    model.protocol_kept = match report.protocol.answer {
+        ProtocolAnswer::None | ProtocolAnswer::NotAsked => Some(true),
+        ProtocolAnswer::Found => Some(false),
+        _ => None,
+    };
+    model.ends = match report.termination.answer {
+        TerminationAnswer::Terminates => Some(true),
+        TerminationAnswer::MayHang => Some(false),
+        _ => None,
+    };
+    model.outcomes = report.executions.as_ref().filter(|count| count.complete).map(|_| report.outcome_count());
+    model.why = report.why.as_ref().map_or(String::new(), |why| why.message.clone());
+    model
+}
