@@ -1,23 +1,24 @@
 // arch: sm_90a
-// A cluster barrier for some warps of a CTA, made of an mbarrier in each CTA and its parity in shared memory: one thread
-// arrives in the other CTA, all wait at home, one thread flips the parity.
-// Wrong: a thread may flip the parity before another warp has read it. triton PR #11334.
+// A cluster barrier for some warps of a CTA, made of mbarriers in each CTA and a counter in shared memory: one thread
+// arrives in the other CTA, all wait at home, one thread counts. The low bit of the counter says which of two mbarriers
+// is used, the next one its parity: with a single mbarrier a late warp could miss a phase (triton PR #10669).
+// Wrong: a thread may count before another warp has read the counter. triton PR #11334.
 #include "../sync.cuh"
 
 struct Barrier {
-  uint64_t arrived;
-  uint32_t parity;
+  uint64_t arrived[2];
+  uint32_t counter;
 };
 
 DEVICE void cross(Barrier *b, uint32_t other) {
   __syncthreads();
-  if (threadIdx.x == 0) arrive_peer_cluster(peer(&b->arrived, other));
-  uint32_t parity = *(volatile uint32_t *)&b->parity;
-  mbarrier_wait_cluster(&b->arrived, parity);
+  uint32_t counter = b->counter;
+  if (threadIdx.x == 0) arrive_peer_cluster(peer(&b->arrived[counter & 1], other));
+  mbarrier_wait_cluster(&b->arrived[counter & 1], counter >> 1 & 1);
 #ifdef FIXED
   __syncthreads();
 #endif
-  if (threadIdx.x == 0) *(volatile uint32_t *)&b->parity = parity ^ 1;
+  if (threadIdx.x == 0) b->counter = counter + 1;
 }
 
 extern "C" __global__ void __cluster_dims__(2, 1, 1) exchange(const int *in, int *out, int steps) {
@@ -25,8 +26,9 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) exchange(const int *in, int
   __shared__ int value[128];
   int rank = cluster_rank();
   if (threadIdx.x == 0) {
-    mbarrier_init(&barrier.arrived, 1);
-    barrier.parity = 0;
+    mbarrier_init(&barrier.arrived[0], 1);
+    mbarrier_init(&barrier.arrived[1], 1);
+    barrier.counter = 0;
     mbarrier_init_fence();
   }
   cluster_sync();
