@@ -109,7 +109,9 @@ DEVICE void wgmma_sparse_m64n8k32(float (&d)[4], uint64_t a, uint64_t b, uint32_
 
 // tcgen05; matrices as above, version 1
 #if __CUDA_ARCH__ >= 1000
-DEVICE uint64_t matrix5(const void *p, uint32_t leading, uint32_t stride) { return matrix(p, leading, stride) | 1ull << 46; }
+DEVICE uint64_t matrix5(const void *p, uint32_t leading, uint32_t stride) {
+  return matrix(p, leading, stride) | 1ull << 46;
+}
 DEVICE void tensor_before() { asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory"); }
 DEVICE void tensor_after() { asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory"); }
 #define TENSOR(GROUP)                                                                                                  \

@@ -12,7 +12,8 @@ extern "C" __global__ void sums(const int4 *in, int *out, int tiles) {
   for (int i = 0, ahead = 0; i < tiles; i++) {
     for (; ahead < i + STAGES; ahead++) {
       pipeline.producer_acquire();
-      if (ahead < tiles) cuda::memcpy_async(&tile[ahead % STAGES][t], &in[ahead * 128 + t], cuda::aligned_size_t<16>(16), pipeline);
+      if (ahead < tiles)
+        cuda::memcpy_async(&tile[ahead % STAGES][t], &in[ahead * 128 + t], cuda::aligned_size_t<16>(16), pipeline);
       pipeline.producer_commit();
     }
     cuda::pipeline_consumer_wait_prior<STAGES - 1>(pipeline);
