@@ -58,6 +58,9 @@ fn report_of(outcome: Outcome) -> Report {
     if outcome.covered.ctas > 1 && !outcome.flags.is_empty() {
         assumptions.push("CTAs that wait for each other are on the GPU at the same time");
     }
+    if outcome.order.repeated {
+        assumptions.push("several threads may write one and the same value to one place");
+    }
     Report {
         findings: outcome.findings,
         doubts: outcome.doubts.into_iter().collect(),

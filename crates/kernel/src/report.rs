@@ -110,6 +110,14 @@ pub enum Protocol {
     ClusterTwice,
     ClusterAlone,
     TensorMemory(String),
+    /// The CTA may not have started when its shared memory is accessed from another.
+    AccessBeforeStart {
+        owner: u32,
+    },
+    /// A register of a `wgmma` that nobody has waited for.
+    RegisterInFlight {
+        name: String,
+    },
     /// The CTA may have ended when its shared memory is accessed from another.
     ExitBeforeAccess {
         owner: u32,

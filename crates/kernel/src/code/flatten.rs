@@ -32,8 +32,16 @@ pub(super) struct Flat<'t> {
     pub(super) names: Vec<(String, Ty)>,
     pub(super) variables: Vec<(Block, Variable)>,
     location: Option<Location>,
+    /// Places of inlined functions, with the place of the call.
+    callers: HashMap<Place, Place>,
     pending_label: Option<&'t str>,
 }
+
+/// File, line and column of a `.loc`.
+type Place = (u32, u32, u32);
+
+/// How many calls lie around an inlined line at most.
+const DEEPEST: u32 = 64;
 
 pub(super) type Failure = (Span, String);
 
@@ -75,10 +83,7 @@ impl<'t> Flat<'t> {
                 }
             }
             "loc" => {
-                let mut words = text.split_whitespace().map(|word| word.trim_end_matches(',').parse::<u32>());
-                if let (Some(Ok(file)), Some(Ok(line))) = (words.next(), words.next()) {
-                    self.location = Some(Location { file, line });
-                }
+                self.location = self.user_line(text).or(self.location);
             }
             "shared" | "local" | "param" | "global" | "const" => {
                 let found = directives::variables(&format!(".{name} {text}")).map_err(|why| (span, why))?;
@@ -93,6 +98,26 @@ impl<'t> Flat<'t> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The line of the source that an instruction comes from: of an inlined function, the line that calls it.
+    fn user_line(&mut self, text: &str) -> Option<Location> {
+        let numbers = |text: &str| -> Option<Place> {
+            let mut words = text.split_whitespace().map(|word| word.trim_end_matches(',').parse::<u32>().ok());
+            Some((words.next()??, words.next()??, words.next()??))
+        };
+        let mut place = numbers(text)?;
+        if let Some(caller) = text.split_once("inlined_at ").and_then(|(_, caller)| numbers(caller)) {
+            self.callers.insert(place, caller);
+        }
+        // Functions that call each other in a circle are not inlined.
+        for _ in 0..DEEPEST {
+            match self.callers.get(&place) {
+                Some(caller) if *caller != place => place = *caller,
+                _ => break,
+            }
+        }
+        Some(Location { file: place.0, line: place.1 })
     }
 
     fn declare(&mut self, block: Block, name: String, count: u32, ty: Ty) {

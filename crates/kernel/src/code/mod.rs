@@ -73,6 +73,8 @@ pub struct Instruction {
     pub guard: Option<Guard>,
     pub span: Span,
     pub location: Option<Location>,
+    /// Every register that it names.
+    pub registers: Rc<[Register]>,
 }
 
 #[derive(Copy, Clone, Debug)]

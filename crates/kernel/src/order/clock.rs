@@ -77,6 +77,14 @@ impl Clock {
         self.warps.get(warp as usize).is_some_and(|row| row.get(lane) >= time)
     }
 
+    /// Whether anything of the warp is known.
+    pub fn knows_any(&self, warp: Warp) -> bool {
+        self.warps.get(warp as usize).is_some_and(|row| match row {
+            Row::All(time) => *time > 0,
+            Row::Each(times) => times.iter().any(|time| *time > 0),
+        })
+    }
+
     /// Whether it is known for all these lanes.
     #[inline]
     pub fn knows_all(&self, warp: Warp, lanes: u32, time: Time) -> bool {

@@ -82,6 +82,8 @@ pub struct Order {
     /// Regions that are accessed through other proxies than the generic one; of the others less is kept.
     mixed: [bool; 2],
     pub cells_checked: u64,
+    /// A write of the value that was there was let pass.
+    pub repeated: bool,
 }
 
 /// One access to be checked.
@@ -117,6 +119,7 @@ impl Order {
             crowded: false,
             mixed,
             cells_checked: 0,
+            repeated: false,
         }
     }
 
@@ -271,6 +274,7 @@ impl Order {
             leaves_as_is: touch.same_value,
             same_value: false,
             repeats: false,
+            any_repeats: false,
             races: Vec::new(),
             unordered_writer: false,
             disturbed: Vec::new(),
@@ -283,6 +287,7 @@ impl Order {
         });
         self.cells_checked += last - first + 1;
         self.crowded |= check.crowded;
+        self.repeated |= check.any_repeats;
         let (races, unordered_writer, disturbed) = (check.races, check.unordered_writer, check.disturbed);
         let raced = !races.is_empty();
         for (entry, lane, number) in races {
@@ -382,6 +387,7 @@ struct Check<'a> {
     leaves_as_is: bool,
     same_value: bool,
     repeats: bool,
+    any_repeats: bool,
     /// The last pair that was asked for: neighbouring cells have the same history.
     memo: Option<(RecordId, Lane, bool)>,
     /// Accesses to the cell under way that come before through a strand.
@@ -424,6 +430,7 @@ impl Check<'_> {
             self.against(number, earlier, bytes, &cell.readers);
         }
         let repeats = self.repeats;
+        self.any_repeats |= repeats;
         if repeats {
             // A second write of the same value must come after all that the first came after.
             let before = std::mem::take(&mut cell.before);

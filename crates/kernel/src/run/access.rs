@@ -11,7 +11,7 @@ use crate::footprint::fragments::{Rows, Wmma};
 use crate::memory::{At, Taint};
 use crate::order::record::{Kind, Path, Record, RecordId};
 use crate::order::{Region, Touch, Touched, Views};
-use crate::report::{Doubt, Finding};
+use crate::report::{Doubt, Finding, Protocol};
 
 impl Run<'_> {
     pub(super) fn address_of(&mut self, warp: usize, pc: Pc, lane: u32, place: Place) -> u64 {
@@ -83,12 +83,19 @@ impl Run<'_> {
         if len == 0 {
             return Touched::default();
         }
-        if let Region::Shared(owner) = region
-            && owner != self.order.record_at(record).cta
-        {
-            self.remote.insert((owner, record, lane));
-        }
         self.touch_with(record, views, lane, region, start, len, map, false)
+    }
+
+    /// Shared memory of another CTA is there once that CTA has started: something of it must be known.
+    fn check_start(&mut self, record: RecordId, views: &Rc<Views>, lane: u32, owner: u32) {
+        let first = owner * self.warps_per_cta;
+        let started = (first..first + self.warps_per_cta).any(|warp| views.known.execution.knows_any(warp));
+        if !started {
+            let access = *self.order.record_at(record);
+            let thread = self.thread(access.warp as usize, lane);
+            let what = Protocol::AccessBeforeStart { owner };
+            self.find(3, access.pc, Finding::Protocol { pc: access.pc, thread, what });
+        }
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -103,6 +110,12 @@ impl Run<'_> {
         map: u64,
         same_value: bool,
     ) -> Touched {
+        if let Region::Shared(owner) = region
+            && owner != self.order.record_at(record).cta
+        {
+            self.remote.insert((owner, record, lane));
+            self.check_start(record, views, lane, owner);
+        }
         let touched = self.order.touch(&Touch { record, views, region, lane, start, len, map, same_value });
         for disturbed in &touched.disturbed {
             if let Some(read) = self.reads.get(disturbed) {
@@ -192,7 +205,7 @@ impl Run<'_> {
             let again = asked.pc == pc && asked.address == address && asked.effects == effects;
             waits &= again && asked.state == version;
             let times = if again { asked.times + 1 } else { 1 };
-            waits &= times % 64 > 2;
+            waits &= times > 2;
             self.warps[warp].asked[lane as usize] = Asked { pc, address, state: version, effects, times };
         }
         if waits {
@@ -354,7 +367,8 @@ impl Run<'_> {
         }
     }
 
-    fn tokens(&mut self, warp: usize, active: u32, to: &[Register], taint: Taint) {
+    /// Values that stand for themselves, each different from all others.
+    pub(super) fn tokens(&mut self, warp: usize, active: u32, to: &[Register], taint: Taint) {
         let class = self.taints.class(taint::FLOAT);
         let taint = self.union(taint, class);
         let time = u64::from(self.order.time(warp as u32));

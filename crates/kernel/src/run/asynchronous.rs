@@ -685,8 +685,8 @@ impl Run<'_> {
             }
         }
         self.warps[warp].groups.wgmma_open.push(strand);
-        let class = taint::FLOAT;
-        self.opaque(warp, active, accumulators, &[], class);
+        self.warps[warp].groups.in_flight.push((strand, accumulators.to_vec()));
+        self.tokens(warp, active, accumulators, 0);
     }
 
     fn wait_wgmma(&mut self, warp: usize, active: u32, pending: u32) {
@@ -694,6 +694,7 @@ impl Run<'_> {
         let groups = &mut self.warps[warp].groups.wgmma;
         let count = groups.len().saturating_sub(pending as usize);
         let done: Vec<StrandId> = groups.drain(..count).flatten().collect();
+        self.warps[warp].groups.in_flight.retain(|(strand, _)| !done.contains(strand));
         for strand in done {
             let handle = Handle::Lanes { warp: warp as u32, lanes: active, time, each: false };
             self.order.complete(strand, handle);

@@ -8,9 +8,10 @@ use super::compute;
 use super::mbarrier::Arrival;
 use super::taint::{self, MADE_UP, MANY, WAIT};
 use super::warp::{Fragment, lanes};
+use crate::code::Instruction;
 use crate::code::op::{Op, Pc, Register, Source, Unknown};
 use crate::memory::Taint;
-use crate::report::{Cause, Doubt, Finding};
+use crate::report::{Cause, Doubt, Finding, Protocol};
 
 impl Run<'_> {
     /// Runs a fragment until it blocks, ends, parts, or meets another. The number of instructions.
@@ -39,6 +40,9 @@ impl Run<'_> {
                 if taint != 0 {
                     self.guarded(warp, &fragment, &instruction.op, taint);
                 }
+            }
+            if !self.warps[warp].groups.in_flight.is_empty() {
+                self.check_in_flight(warp, fragment.pc, active, instruction);
             }
             match &instruction.op {
                 Op::Branch { to } => {
@@ -86,6 +90,21 @@ impl Run<'_> {
                 self.put(warp, fragment);
                 return count;
             }
+        }
+    }
+
+    /// Accumulators of a `wgmma` are nobody's until it is waited for (9.7.17).
+    fn check_in_flight(&mut self, warp: usize, pc: Pc, active: u32, instruction: &Instruction) {
+        if active == 0 || matches!(instruction.op, Op::Wgmma { .. }) {
+            return;
+        }
+        let in_flight = &self.warps[warp].groups.in_flight;
+        let used =
+            instruction.registers.iter().find(|own| in_flight.iter().any(|(_, registers)| registers.contains(own)));
+        if let Some(register) = used {
+            let thread = self.thread(warp, active.trailing_zeros());
+            let name = self.entry.register_names[*register as usize].0.clone();
+            self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::RegisterInFlight { name } });
         }
     }
 
@@ -173,6 +192,10 @@ impl Run<'_> {
             // A branch on "not yet": the lane must come to a wait before it does anything else.
             for lane in lanes(mask) {
                 let asked = self.warps[warp].asked[lane as usize];
+                // A lane whose wait is over owes nothing.
+                if asked.times == 0 {
+                    continue;
+                }
                 self.warps[warp].owes[lane as usize] = Some((asked.address, asked.state));
             }
         }
@@ -251,6 +274,9 @@ impl Run<'_> {
             Op::Clock { to } => {
                 let class = taint::CLOCK;
                 self.opaque(warp, active, &[*to], &[], class);
+                // Time goes on: whoever waits for it to pass does not wait for ever.
+                let now = self.warps[warp].steps * 16;
+                lanes(active).for_each(|lane| self.warps[warp].set(*to, lane, now));
             }
             Op::ToGeneric { .. }
             | Op::FromGeneric { .. }

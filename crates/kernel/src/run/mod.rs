@@ -66,6 +66,8 @@ pub struct Run<'a> {
     /// Strong reads by their records.
     reads: HashMap<RecordId, u32>,
     messages: HashMap<(Region, u64), Vec<Rc<Message>>>,
+    /// What `fence.sc` has published so far, by CTA and scope.
+    sc_fences: Vec<Rc<Message>>,
     findings: BTreeMap<(u8, Pc, u32), Finding>,
     doubts: BTreeSet<Doubt>,
     covered: Covered,
@@ -114,6 +116,7 @@ impl<'a> Run<'a> {
             taints,
             reads: HashMap::new(),
             messages: HashMap::new(),
+            sc_fences: Vec::new(),
             findings: BTreeMap::new(),
             doubts: BTreeSet::new(),
             covered: Covered::default(),
@@ -189,8 +192,8 @@ impl<'a> Run<'a> {
                 "%total_smem_size" => shared,
                 "%is_explicit_cluster" => u32::from(launch.ctas_per_cluster() > 1),
                 // Where a cooperative launch has its workspace.
-                "%envreg1" => self.memory.workspace() as u32,
-                "%envreg2" => (self.memory.workspace() >> 32) as u32,
+                "%envreg1" => (self.memory.workspace() >> 32) as u32,
+                "%envreg2" => self.memory.workspace() as u32,
                 "%smid" => cta,
                 "%nsmid" => launch.ctas().max(132),
                 "WARP_SZ" => 32,

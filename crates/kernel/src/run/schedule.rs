@@ -4,13 +4,15 @@ use super::Run;
 use super::warp::{Block, Fragment};
 use crate::report::{Doubt, Finding, Stuck, Waiting};
 
+/// How often those who poll memory are let go on though nothing has changed: some stop after a number of questions.
+const PATIENCE: u32 = 4096;
 /// Instructions of a warp before another one's turn.
 const QUANTUM: u32 = 20_000;
 
 impl Run<'_> {
     pub(super) fn schedule(&mut self) {
         let order = self.turns();
-        let mut patience = 0;
+        let (mut patience, mut version) = (0, self.memory.version);
         loop {
             let mut progress = false;
             for &warp in &order {
@@ -22,13 +24,15 @@ impl Run<'_> {
             if self.warps.iter().all(super::warp::Warp::is_done) {
                 return;
             }
+            if self.memory.version != version {
+                (patience, version) = (0, self.memory.version);
+            }
             if progress {
-                patience = 0;
                 continue;
             }
             // Whoever polls a bounded number of times goes on without an answer.
             patience += 1;
-            if patience > 64 || !self.release_pollers() {
+            if patience > PATIENCE || !self.release_pollers() {
                 self.hang();
                 return;
             }
@@ -56,10 +60,10 @@ impl Run<'_> {
         while left > 0 && !self.stopped {
             let Some(index) = self.choose(warp) else { break };
             left = left.saturating_sub(self.advance(warp, index).max(1));
-        }
-        if fencepost_syntax::limits::is_over() {
-            self.stopped = true;
-            self.doubt(Doubt::Time);
+            if fencepost_syntax::limits::is_over() {
+                self.stopped = true;
+                self.doubt(Doubt::Time);
+            }
         }
         let total: u64 = self.warps.iter().map(|warp| warp.steps).sum();
         if total > self.options.steps {
@@ -78,8 +82,14 @@ impl Run<'_> {
             }
         }
         self.merge(warp);
+        self.warps[warp].turns += 1;
+        let turn = self.warps[warp].turns;
         let fragments = &self.warps[warp].fragments;
         let ready = fragments.iter().enumerate().filter(|(_, fragment)| fragment.blocked.is_none());
+        // Now and then those further on: lanes behind may be waiting for what they do.
+        if turn % 8 == 7 {
+            return ready.max_by_key(|(_, fragment)| fragment.pc).map(|(index, _)| index);
+        }
         ready.min_by_key(|(_, fragment)| fragment.pc).map(|(index, _)| index)
     }
 

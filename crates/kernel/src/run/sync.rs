@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::warp::lanes;
 use super::{Credit, Run};
-use crate::code::op::{Cover, Op, Pc, Scope};
+use crate::code::op::{Cover, Op, Order, Pc, Scope};
 use crate::order::{Domain, Known, Message, Region, Snapshot, in_scope, sent};
 
 const SCOPES: [Scope; 4] = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
@@ -17,6 +17,9 @@ impl Run<'_> {
             Op::Fence { order, scope } => {
                 if order.acquires() {
                     self.acquire_heard(warp, active, *scope);
+                }
+                if *order == Order::SequentiallyConsistent {
+                    self.fence_sc(warp, pc, active, *scope);
                 }
                 if order.releases() {
                     let slot = SCOPES.iter().position(|own| own == scope).unwrap_or(0);
@@ -42,6 +45,34 @@ impl Run<'_> {
                 self.order.change(warp as u32, active, |views, _| views.times.initialised = time);
             }
             _ => {}
+        }
+    }
+
+    /// Fences of `fence.sc` synchronise in the order in which they come (8.9.3). That order is the schedule's: it counts only
+    /// for what this run has seen.
+    fn fence_sc(&mut self, warp: usize, pc: Pc, active: u32, scope: Scope) {
+        let cta = self.warps[warp].cta;
+        let per = self.launch.ctas_per_cluster();
+        let mutual = |message: &Message| {
+            in_scope(message.scope, message.cta, cta, per) && in_scope(scope, message.cta, cta, per)
+        };
+        let before: Vec<Rc<Message>> = self.sc_fences.iter().filter(|own| mutual(own)).cloned().collect();
+        if !before.is_empty() {
+            self.flags.insert(pc);
+        }
+        if self.options.credit == Credit::Observed {
+            self.order.change(warp as u32, active, |views, _| {
+                before.iter().for_each(|message| Rc::make_mut(&mut views.known).receive(&message.known));
+            });
+        }
+        let known = self.order.sent(warp as u32, active);
+        match self.sc_fences.iter_mut().find(|own| own.cta == cta && own.scope == scope) {
+            Some(own) => {
+                let mut joined = own.known.clone();
+                joined.receive(&known);
+                *own = Rc::new(Message { known: joined, scope, cta });
+            }
+            None => self.sc_fences.push(Rc::new(Message { known, scope, cta })),
         }
     }
 

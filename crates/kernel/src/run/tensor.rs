@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use super::Run;
-use super::taint;
 use super::warp::lanes;
 use crate::code::op::{Op, Pc, Place, Source, Space, TensorOperand};
 use crate::footprint::Bytes;
@@ -52,8 +51,7 @@ impl Run<'_> {
             }
             Op::Tcgen05Load { at, offset, shape, repeat, to, half_split } => {
                 self.tensor_move(warp, pc, active, (*at, *offset), shape, *repeat, *half_split, Kind::Read);
-                let class = taint::FLOAT;
-                self.opaque(warp, active, to, &[], class);
+                self.tokens(warp, active, to, 0);
             }
             Op::Tcgen05Store { at, offset, shape, repeat, half_split, .. } => {
                 self.tensor_move(warp, pc, active, (*at, *offset), shape, *repeat, *half_split, Kind::Write);
@@ -98,6 +96,7 @@ impl Run<'_> {
             return self.tensor_error(warp, pc, lane, why);
         }
         let cta = self.warps[warp].cta;
+        self.check_peers(warp, pc, lane, group);
         if self.tensor[cta as usize].relinquished {
             let why = "an allocation after the right to allocate was given up".to_owned();
             return self.tensor_error(warp, pc, lane, why);
@@ -113,7 +112,20 @@ impl Run<'_> {
         let write = self.record(warp, pc, Kind::Write, Path::Generic);
         self.touch_lane(warp, write, lane, region, offset, 4);
         self.memory.put(region, offset, &column.to_le_bytes(), 0);
-        let _ = group;
+    }
+
+    /// An allocation for a pair of CTAs needs both to have started.
+    fn check_peers(&mut self, warp: usize, pc: Pc, lane: u32, group: u8) {
+        let own = self.warps[warp].cta;
+        let views = Rc::clone(self.order.views(warp as u32, lane));
+        for peer in self.pair(own, group).into_iter().filter(|peer| *peer != own) {
+            let first = peer * self.warps_per_cta;
+            if !(first..first + self.warps_per_cta).any(|warp| views.known.execution.knows_any(warp)) {
+                let thread = self.thread(warp, lane);
+                let what = Protocol::AccessBeforeStart { owner: peer };
+                self.find(3, pc, Finding::Protocol { pc, thread, what });
+            }
+        }
     }
 
     fn touch_columns(&mut self, warp: usize, record: u32, lane: u32, cta: Cta, column: u32, count: u32) {

@@ -68,6 +68,8 @@ pub(super) struct Warp {
     /// An answer that a lane branched on, with what it must wait for before it does anything else.
     pub(super) owes: [Option<(u64, u64)>; 32],
     pub(super) steps: u64,
+    /// How often a fragment was chosen.
+    pub(super) turns: u64,
     pub(super) lane_steps: u64,
     pub(super) groups: Groups,
     /// Lanes that arrived at the cluster barrier, and their phase.
@@ -84,6 +86,8 @@ pub(super) struct Groups {
     pub(super) open_bulk: [Vec<StrandId>; 32],
     pub(super) bulk: [VecDeque<Vec<StrandId>>; 32],
     pub(super) wgmma_open: Vec<StrandId>,
+    /// Accumulators of those, with their operations.
+    pub(super) in_flight: Vec<(StrandId, Vec<Register>)>,
     pub(super) wgmma: Vec<Vec<StrandId>>,
     pub(super) tensor_loads: Vec<StrandId>,
     pub(super) tensor_stores: Vec<StrandId>,
@@ -105,6 +109,7 @@ impl Warp {
             effects: [0; 32],
             owes: [None; 32],
             steps: 0,
+            turns: 0,
             lane_steps: 0,
             groups: Groups::default(),
             cluster_arrived: 0,

@@ -44,7 +44,7 @@ pub(super) fn entry(
         }
     }
     // What falls off the end returns.
-    code.push(Instruction { op: Op::Exit, guard: None, span: name.span, location: None });
+    code.push(Instruction { op: Op::Exit, guard: None, span: name.span, location: None, registers: Vec::new().into() });
     Ok(Entry {
         name: name.node.clone(),
         span: name.span,
@@ -155,6 +155,31 @@ fn lay_out(module: &Module, flat: &mut Flat) -> Layout {
     layout
 }
 
+fn registers_in(context: &Context, operand: &Operand, registers: &mut Vec<Register>) {
+    let mut names = Vec::new();
+    all_names(operand, &mut names);
+    for name in names {
+        registers.extend(context.flat.register(context.line.block, name).map(|(register, _)| register));
+    }
+}
+
+fn all_names<'o>(operand: &'o Operand, names: &mut Vec<&'o str>) {
+    match operand {
+        Operand::Register(name) => names.push(name),
+        Operand::Address(address) => {
+            all_names(&address.base.node, names);
+            address.rest.iter().for_each(|item| all_names(&item.node, names));
+        }
+        Operand::Vector(items) | Operand::List(items) => items.iter().for_each(|item| all_names(&item.node, names)),
+        Operand::Pair(first, second) => {
+            all_names(&first.node, names);
+            all_names(&second.node, names);
+        }
+        Operand::Negated(inner) => all_names(&inner.node, names),
+        other => names_in(other, names),
+    }
+}
+
 fn names_in<'o>(operand: &'o Operand, names: &mut Vec<&'o str>) {
     match operand {
         Operand::Symbol(name) => names.push(name),
@@ -183,7 +208,11 @@ fn instruction(context: &Context) -> Instruction {
         Err(why) => (None, Err(why)),
     };
     let op = op.unwrap_or_else(|why| unmodelled(context, &why));
-    Instruction { op, guard, span: line.span, location: line.location }
+    let mut registers = Vec::new();
+    for operand in &line.tree.operands {
+        registers_in(context, &operand.node, &mut registers);
+    }
+    Instruction { op, guard, span: line.span, location: line.location, registers: registers.into() }
 }
 
 /// An instruction that is not understood still says which registers it would have written, if that is plain.

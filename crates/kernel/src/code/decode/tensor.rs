@@ -27,13 +27,15 @@ fn wgmma(context: &Context) -> Decoded<Op> {
         "fence" => return Ok(Op::WgmmaFence),
         "commit_group" => return Ok(Op::WgmmaCommit),
         "wait_group" => return Ok(Op::WgmmaWait { pending: context.constant(0)? as u32 }),
-        "mma_async" if !context.has("sp") => {}
+        "mma_async" => {}
         _ => return Err(String::new()),
     }
     let shape = context.words().find(|word| word.starts_with("m64")).ok_or("no shape")?.to_owned();
     let types: Vec<String> = context
         .words()
-        .filter(|word| matches!(*word, "f16" | "bf16" | "tf32" | "f32" | "e4m3" | "e5m2" | "s8" | "u8" | "b1" | "s32"))
+        .filter(|word| {
+            matches!(*word, "sp" | "f16" | "bf16" | "tf32" | "f32" | "e4m3" | "e5m2" | "s8" | "u8" | "b1" | "s32")
+        })
         .map(str::to_owned)
         .collect();
     let accumulators = context.registers(context.operand(0)?)?;
@@ -42,9 +44,10 @@ fn wgmma(context: &Context) -> Decoded<Op> {
         operand => WgmmaOperand::Descriptor(context.source(operand, Ty::U64)?),
     };
     let b = context.from(2, Ty::U64)?;
-    // After the scale of D: of A and B, then whether each is transposed. With A in registers only B may be.
+    // After the scale of D: of A and B, then whether each is transposed. With A in registers only B may be. A sparse A has
+    // its metadata and their selector before.
     let mut transposes = Vec::new();
-    for index in 6..context.count() {
+    for index in if context.has("sp") { 8 } else { 6 }..context.count() {
         transposes.push(context.from(index, Ty::U32)?);
     }
     Ok(Op::Wgmma { shape, types, accumulators, a, b, transposes })

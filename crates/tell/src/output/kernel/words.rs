@@ -130,6 +130,12 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
             sections::BARRIER_CLUSTER,
         ),
         Protocol::TensorMemory(why) => (why.clone(), ""),
+        Protocol::AccessBeforeStart { owner } => {
+            (format!("CTA {owner}, whose memory this is, may not have started"), sections::EXIT)
+        }
+        Protocol::RegisterInFlight { name } => {
+            (format!("{name} belongs to a wgmma that nobody has waited for"), sections::WGMMA)
+        }
         Protocol::ExitBeforeAccess { owner } => (
             format!("the threads of CTA {owner}, whose shared memory this is, may all have ended by then"),
             sections::EXIT,
