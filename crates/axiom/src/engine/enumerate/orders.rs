@@ -197,7 +197,9 @@ impl Search<'_, '_> {
         orders.succeeded.reset(shape);
         orders.root.reset(shape);
         orders.writes.iter_mut().for_each(Vec::clear);
-        orders.writes.resize(unfolding.locations.len(), Vec::new());
+        if orders.writes.len() < unfolding.locations.len() {
+            orders.writes.resize(unfolding.locations.len(), Vec::new());
+        }
         orders.location.clear();
         orders.location.resize(shape.events(), usize::MAX);
         orders.fence_pairs.clear();

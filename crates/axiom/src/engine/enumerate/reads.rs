@@ -120,11 +120,12 @@ impl Search<'_, '_> {
         // What is known of pairs is about the events of one choice of traces: the next one numbers others.
         self.reads.pairs.clear();
         let open = &self.reads.open;
-        let mut remaining: Vec<u64> = vec![1; open.len() + 1];
+        let remaining = &mut self.reads.remaining;
+        remaining.clear();
+        remaining.resize(open.len() + 1, 1);
         for (index, (_, sources)) in open.iter().enumerate().rev() {
             remaining[index] = remaining[index + 1].saturating_mul(sources.len() as u64);
         }
-        self.reads.remaining = remaining;
         let prunes = self.prunes();
         if prunes && self.reads.remaining[0] >= CHECK_FROM && self.ruled_out() {
             return Flow::Continue(());
