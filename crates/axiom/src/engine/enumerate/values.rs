@@ -2,11 +2,11 @@
 //! are known, in any order of events (load buffering is allowed: program order does not order them), undone on
 //! backtracking. A value that depends on itself stays unknown; nothing is guessed.
 
-use fencepost_program::{EventId, TraceId};
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::Term;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, Unfolding};
 use fencepost_program::value::{Type, Value};
+use fencepost_program::{EventId, TraceId};
 
 use super::question::Question;
 use super::traces::register;
@@ -65,9 +65,7 @@ impl Values {
             values.clear();
             values.resize(count, None);
         }
-        for users in
-            [&mut self.write_users, &mut self.constraint_users, &mut self.conjunct_users, &mut self.readers]
-        {
+        for users in [&mut self.write_users, &mut self.constraint_users, &mut self.conjunct_users, &mut self.readers] {
             users.iter_mut().for_each(Vec::clear);
             if users.len() < count {
                 users.resize_with(count, Vec::new);
@@ -311,7 +309,8 @@ impl Values {
                 Leaf::BarrierResult(event) => self.results[candidate.local(event)?],
             })
         };
-        let constraints = self.constraint_users[read].iter().map(|index| self.constraints[*index as usize].of(unfolding));
+        let constraints =
+            self.constraint_users[read].iter().map(|index| self.constraints[*index as usize].of(unfolding));
         let mut conjuncts = self.conjunct_users[read].iter().map(|index| &question.conjuncts[*index as usize]);
         constraints.into_iter().all(|constraint| evaluate(constraint) != Some(Value(0)))
             && conjuncts.all(|conjunct| {
@@ -322,7 +321,11 @@ impl Values {
 
     /// The final value of a register, if known.
     pub(super) fn term(&self, unfolding: &Unfolding, candidate: &Candidate, term: &Term) -> Option<Value> {
-        self.evaluate(candidate, register(unfolding, &candidate.traces, term)?)
+        match register(unfolding, &candidate.traces, term)? {
+            // Most are what a read returned.
+            Expression::Read(event) => self.values[candidate.local(*event)?],
+            computed => self.evaluate(candidate, computed),
+        }
     }
 
     pub(super) fn evaluate(&self, candidate: &Candidate, expression: &Expression) -> Option<Value> {
