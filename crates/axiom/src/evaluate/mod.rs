@@ -25,7 +25,7 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::cat::CheckKind;
 
 use crate::base::Candidate;
-use crate::bits::{Shape, kernel, ones};
+use crate::bits::{Shape, Swap, kernel, ones};
 use crate::model::{BaseRelation, BaseSet, CheckId, Model, NodeId};
 use crate::watch::Watch;
 
@@ -328,13 +328,13 @@ impl<'m> Evaluator<'m> {
         kernel::contains(self.shape, self.relation(node), from, to)
     }
 
-    /// Whether everything that the traces fix stays as it is when events are renamed.
-    pub fn static_is_kept_by(&self, rename: &dyn Fn(usize) -> usize) -> bool {
+    /// Whether everything that the traces fix stays as it is when events are exchanged.
+    pub fn static_is_kept_by(&self, swap: &Swap) -> bool {
         self.plan.static_bases.iter().all(|(slot, base)| {
             let value = &self.data[self.range(*slot)];
             match base {
-                plan::Base::Set(_) => ones(value).all(|event| kernel::has(value, rename(event))),
-                plan::Base::Relation(_) => kernel::is_kept_by(self.shape, value, rename),
+                plan::Base::Set(_) => ones(value).all(|event| kernel::has(value, swap.event(event))),
+                plan::Base::Relation(_) => kernel::is_kept_by(self.shape, value, swap),
             }
         })
     }
