@@ -10,6 +10,8 @@
 
 mod rows;
 
+use std::ops::Range;
+
 /// From this many edges on, a relation is closed once for all of them.
 const MANY_EDGES: usize = 64;
 
@@ -65,9 +67,48 @@ pub fn ones_of(base: usize, word: u64) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Two runs of events that are exchanged, one by one.
+#[derive(Copy, Clone, Debug)]
+pub struct Swap {
+    /// The earlier one, the later one, and the events of each.
+    first: usize,
+    second: usize,
+    length: usize,
+}
+
+impl Swap {
+    /// None unless both are of one length. They do not overlap, or are the same.
+    pub fn new(a: Range<usize>, b: Range<usize>) -> Option<Swap> {
+        let (first, second) = (a.start.min(b.start), a.start.max(b.start));
+        (a.len() == b.len()).then_some(Swap { first, second, length: a.len() })
+    }
+
+    pub fn event(&self, event: usize) -> usize {
+        let apart = self.second - self.first;
+        if event.wrapping_sub(self.first) < self.length {
+            event + apart
+        } else if event.wrapping_sub(self.second) < self.length {
+            event - apart
+        } else {
+            event
+        }
+    }
+
+    /// The events of a row of one word.
+    fn word(&self, word: u64) -> u64 {
+        if self.length == 0 {
+            return word;
+        }
+        let run = 1u64.checked_shl(self.length as u32).map_or(u64::MAX, |after| after - 1);
+        let (low, high) = (run << self.first, run << self.second);
+        let apart = self.second - self.first;
+        word & !(low | high) | (word & low) << apart | (word & high) >> apart
+    }
+}
+
 /// The operators, on slices. `out` never overlaps an operand. Buffers have the sizes `shape` says.
 pub mod kernel {
-    use super::{Shape, ones, rows};
+    use super::{Shape, Swap, ones, rows};
 
     /// So many rows of a long operation are computed between two questions whether to go on.
     const INTERVAL: usize = 64;
@@ -372,8 +413,13 @@ pub mod kernel {
         }
     }
 
-    /// Whether the relation stays as it is when events are renamed by a permutation.
-    pub fn is_kept_by(shape: Shape, relation: &[u64], rename: &dyn Fn(usize) -> usize) -> bool {
+    /// Whether the relation stays as it is when events are exchanged.
+    pub fn is_kept_by(shape: Shape, relation: &[u64], swap: &Swap) -> bool {
+        if shape.words == 1 {
+            let is_kept = |(from, row): (usize, &u64)| relation[swap.event(from)] == swap.word(*row);
+            return relation.iter().enumerate().all(is_kept);
+        }
+        let rename = |event: usize| swap.event(event);
         (0..shape.events()).all(|from| {
             let renamed = row(shape, relation, rename(from));
             ones(row(shape, relation, from)).all(|to| has(renamed, rename(to)))
@@ -539,9 +585,9 @@ impl Relation {
         kernel::contains(self.shape, &self.bits, from, to)
     }
 
-    /// Whether it stays as it is when events are renamed by a permutation.
-    pub fn is_kept_by(&self, rename: &dyn Fn(usize) -> usize) -> bool {
-        kernel::is_kept_by(self.shape, &self.bits, rename)
+    /// Whether it stays as it is when events are exchanged.
+    pub fn is_kept_by(&self, swap: &Swap) -> bool {
+        kernel::is_kept_by(self.shape, &self.bits, swap)
     }
 
     pub fn converse(&self) -> Relation {

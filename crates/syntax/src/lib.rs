@@ -10,6 +10,7 @@ mod assembly;
 pub mod c;
 pub mod cat;
 pub mod diagnostic;
+pub mod few;
 pub mod instruction;
 pub mod limits;
 pub mod litmus;

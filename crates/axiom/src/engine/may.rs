@@ -32,6 +32,7 @@ pub(in crate::engine) struct MayValues {
     rounds: usize,
     /// What still grows after so many rounds may have any value.
     most: usize,
+    growth: Growth,
 }
 
 /// What the writes to one location may have written: each value once, ascending. There is no bound on their number,
@@ -47,10 +48,9 @@ struct Held {
 /// counter are as many as there are writes.
 pub fn written_values(unfolding: &Unfolding) -> Vec<Option<Vec<Value>>> {
     let events: Vec<EventId> = (0..unfolding.events.len() as u32).map(EventId).collect();
-    let writes: Vec<EventId> = events.iter().copied().filter(|id| unfolding.event(*id).is_write()).collect();
-    let reads: Vec<EventId> = events.iter().copied().filter(|id| unfolding.event(*id).is_read()).collect();
-    let mut may = MayValues::none(unfolding, &events, usize::MAX);
-    let mut growth = Growth::new(unfolding, reads, writes);
+    let mut may = MayValues::default();
+    may.reset(unfolding, &events, usize::MAX);
+    let mut growth = std::mem::take(&mut may.growth);
     for _ in 0..growth.writes.len() {
         if !may.round(unfolding, &mut growth, &mut |_, _| true) {
             break;
@@ -63,29 +63,40 @@ pub fn written_values(unfolding: &Unfolding) -> Vec<Option<Vec<Value>>> {
 
 impl MayValues {
     /// Of the events given, which include the init writes. `passes` says whether a read may have a value.
-    pub(in crate::engine) fn new(
+    pub(in crate::engine) fn begin(
+        &mut self,
         unfolding: &Unfolding,
         events: &[EventId],
         passes: &mut dyn FnMut(EventId, Value) -> bool,
-    ) -> MayValues {
-        let mut may = MayValues::none(unfolding, events, ROUNDS);
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    ) {
+        self.reset(unfolding, events, ROUNDS);
+        let mut growth = std::mem::take(&mut self.growth);
+        while self.round(unfolding, &mut growth, passes) {}
+        self.growth = growth;
+    }
+
+    /// Before the first round.
+    fn reset(&mut self, unfolding: &Unfolding, events: &[EventId], most: usize) {
+        (self.rounds, self.most) = (0, most);
+        self.values.clear();
+        self.values.resize(unfolding.events.len(), None);
+        let growth = &mut self.growth;
+        growth.reads.clear();
+        growth.writes.clear();
         for &event in events {
+            self.values[event.index()] = Some(May::none());
             match &unfolding.events[event.index()].kind {
-                EventKind::Read { .. } => reads.push(event),
-                EventKind::Write { .. } => writes.push(event),
+                EventKind::Read { .. } => growth.reads.push(event),
+                EventKind::Write { value, .. } => growth.writes.push(Written { event, leaves: leaves_of(value) }),
                 EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => {}
             }
         }
-        let mut growth = Growth::new(unfolding, reads, writes);
-        while may.round(unfolding, &mut growth, passes) {}
-        may
-    }
-
-    fn none(unfolding: &Unfolding, events: &[EventId], most: usize) -> MayValues {
-        let mut may = MayValues { values: vec![None; unfolding.events.len()], rounds: 0, most };
-        events.iter().for_each(|event| may.values[event.index()] = Some(May::none()));
-        may
+        growth.moved.clear();
+        growth.moved.resize(unfolding.events.len(), false);
+        growth.stale.clear();
+        growth.stale.resize(unfolding.locations.len(), false);
+        // All are stale in the first round.
+        growth.held.resize(unfolding.locations.len(), Held::default());
     }
 
     /// One write further in every chain; whether something changed. A write is computed again if a read it depends on has
@@ -195,12 +206,14 @@ impl MayValues {
 }
 
 /// A write and what its value depends on.
+#[derive(Clone, Debug)]
 struct Written {
     event: EventId,
     leaves: Vec<Leaf>,
 }
 
 /// What one round hands to the next.
+#[derive(Clone, Debug, Default)]
 struct Growth {
     reads: Vec<EventId>,
     writes: Vec<Written>,
@@ -209,18 +222,6 @@ struct Growth {
     /// By location: a write of it changed in this round.
     stale: Vec<bool>,
     held: Vec<Held>,
-}
-
-impl Growth {
-    fn new(unfolding: &Unfolding, reads: Vec<EventId>, writes: Vec<EventId>) -> Growth {
-        let leaves = |event: EventId| match &unfolding.events[event.index()].kind {
-            EventKind::Write { value, .. } => leaves_of(value),
-            _ => Vec::new(),
-        };
-        let writes = writes.into_iter().map(|event| Written { event, leaves: leaves(event) }).collect();
-        let (moved, stale) = (vec![false; unfolding.events.len()], vec![false; unfolding.locations.len()]);
-        Growth { reads, writes, moved, stale, held: vec![Held::default(); unfolding.locations.len()] }
-    }
 }
 
 fn leaf_event(leaf: Leaf) -> EventId {

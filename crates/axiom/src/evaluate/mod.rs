@@ -25,7 +25,7 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::cat::CheckKind;
 
 use crate::base::Candidate;
-use crate::bits::{Shape, kernel, ones};
+use crate::bits::{Shape, Swap, kernel, ones};
 use crate::model::{BaseRelation, BaseSet, CheckId, Model, NodeId};
 use crate::watch::Watch;
 
@@ -87,6 +87,26 @@ pub struct Evaluator<'m> {
     watch: Watch<'m>,
 }
 
+/// The vectors of an evaluator, for the next one to fill.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    data: Vec<u64>,
+    slots: Vec<Held>,
+    scratch: Vec<u64>,
+    fresh: Vec<u64>,
+    settled: Vec<u64>,
+    judged: Vec<(u64, bool)>,
+    varies: Vec<bool>,
+    live: [Vec<Step>; plan::LISTS],
+}
+
+impl Memory {
+    /// Bytes held.
+    pub(crate) fn size(&self) -> usize {
+        self.data.capacity() * size_of::<u64>() + self.slots.capacity() * size_of::<Held>()
+    }
+}
+
 /// Over rows of more words than this, an evaluation takes long enough to be interrupted.
 const WIDE: usize = 4;
 
@@ -97,24 +117,35 @@ impl<'m> Evaluator<'m> {
 
     /// Also keeps the values of these nodes, which no axiom may need.
     pub fn with_roots(model: &'m Model, roots: &[NodeId]) -> Evaluator<'m> {
+        Evaluator::in_memory(model, roots, Memory::default())
+    }
+
+    /// The same in the memory of another evaluator, of which nothing is read.
+    pub(crate) fn in_memory(model: &'m Model, roots: &[NodeId], memory: Memory) -> Evaluator<'m> {
         let Planned { plan, reductions } = model.plans.get(model, roots);
+        let Memory { data, slots, scratch, fresh, settled, judged, varies, live } = memory;
         Evaluator {
             model,
             plan,
             reductions,
             shape: Shape::default(),
-            data: Vec::new(),
-            slots: Vec::new(),
-            scratch: Vec::new(),
-            fresh: Vec::new(),
+            data,
+            slots,
+            scratch,
+            fresh,
             candidates: 0,
             clock: 0,
-            settled: Vec::new(),
-            judged: Vec::new(),
-            varies: Vec::new(),
-            live: Default::default(),
+            settled,
+            judged,
+            varies,
+            live,
             watch: Watch::default(),
         }
+    }
+
+    pub(crate) fn into_memory(self) -> Memory {
+        let Evaluator { data, slots, scratch, fresh, settled, judged, varies, live, .. } = self;
+        Memory { data, slots, scratch, fresh, settled, judged, varies, live }
     }
 
     /// Gives up in the middle of a long evaluation when the watch says so.
@@ -297,13 +328,13 @@ impl<'m> Evaluator<'m> {
         kernel::contains(self.shape, self.relation(node), from, to)
     }
 
-    /// Whether everything that the traces fix stays as it is when events are renamed.
-    pub fn static_is_kept_by(&self, rename: &dyn Fn(usize) -> usize) -> bool {
+    /// Whether everything that the traces fix stays as it is when events are exchanged.
+    pub fn static_is_kept_by(&self, swap: &Swap) -> bool {
         self.plan.static_bases.iter().all(|(slot, base)| {
             let value = &self.data[self.range(*slot)];
             match base {
-                plan::Base::Set(_) => ones(value).all(|event| kernel::has(value, rename(event))),
-                plan::Base::Relation(_) => kernel::is_kept_by(self.shape, value, rename),
+                plan::Base::Set(_) => ones(value).all(|event| kernel::has(value, swap.event(event))),
+                plan::Base::Relation(_) => kernel::is_kept_by(self.shape, value, swap),
             }
         })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fencepost_axiom::bits::{EventSet, Relation, Shape, kernel};
+use fencepost_axiom::bits::{EventSet, Relation, Shape, Swap, kernel};
 
 type Pairs = BTreeSet<(usize, usize)>;
 
@@ -120,4 +120,28 @@ fn closure_and_acyclicity_agree_with_the_definition() {
         assert!(together.add_all_closed(&edges));
         assert_eq!(together.iter().collect::<Pairs>(), closure(&forward));
     }
+}
+
+#[test]
+fn an_exchange_of_events_keeps_what_it_maps_to_itself() {
+    let mut random = Random(0x5eed_1234);
+    for n in SIZES.into_iter().filter(|&n| n > 2) {
+        for _ in 0..200 {
+            let length = random.below(n / 2 + 1);
+            let first = random.below(n - 2 * length + 1);
+            let second = first + length + random.below(n - 2 * length - first + 1);
+            let swap = Swap::new(second..second + length, first..first + length).expect("one length");
+            let rename = |(from, to): &(usize, usize)| (swap.event(*from), swap.event(*to));
+            let events: BTreeSet<usize> = (0..n).map(|event| swap.event(event)).collect();
+            assert_eq!(events.len(), n, "{swap:?}");
+            let count = random.below(8);
+            let mut pairs = random.pairs(n, count);
+            let is_kept = |pairs: &Pairs| pairs.iter().map(rename).collect::<Pairs>() == *pairs;
+            assert_eq!(relation(n, &pairs).is_kept_by(&swap), is_kept(&pairs), "{swap:?} {pairs:?}");
+            let images: Pairs = pairs.iter().map(rename).collect();
+            pairs.extend(images);
+            assert!(relation(n, &pairs).is_kept_by(&swap), "{swap:?} {pairs:?}");
+        }
+    }
+    assert!(Swap::new(0..1, 1..3).is_none());
 }

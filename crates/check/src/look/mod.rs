@@ -17,3 +17,4 @@ pub mod race_search;
 pub mod relations;
 pub mod replayer;
 pub mod search;
+pub mod second_checks;

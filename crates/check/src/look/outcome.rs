@@ -82,11 +82,12 @@ pub fn showing_registers(test: &Test) -> Option<Test> {
 /// Judges a condition on a state; a term the state does not have makes it false, which cannot happen for terms of
 /// [`terms`].
 pub fn holds(condition: &Condition, terms: &[Term], state: &[Value]) -> bool {
-    let mut next = 0;
+    let mut last = [0; 2];
     let mut value = |term: &Term| {
-        // Conditions mostly name the terms in their order.
-        let at = if terms.get(next) == Some(term) { next } else { terms.binary_search(term).ok()? };
-        next = at + 1;
+        // Conditions mostly name the terms in their order, or one of them with each of the others in their order.
+        let likely = [last[1] + 1, last[0], last[0] + 1].into_iter().find(|at| terms.get(*at) == Some(term));
+        let at = likely.or_else(|| terms.binary_search(term).ok())?;
+        last = [last[1], at];
         state.get(at).copied()
     };
     condition.evaluate(&mut value).unwrap_or(false)

@@ -10,6 +10,7 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_report::why::Why;
 
 use crate::look::search::why_open;
+use crate::look::second_checks::SecondChecks;
 use crate::model::load::LoadedModel;
 
 /// Why a witness was not confirmed.
@@ -78,6 +79,7 @@ impl<'t> Replayer<'t> {
         let judgement = self.replay.judge(execution).map_err(NotConfirmed::Model)?;
         replay::check_execution(self.unfolding, execution, goal, &self.model.coherence, judgement.fences)
             .map_err(NotConfirmed::Execution)?;
+        SecondChecks::count_replay();
         Ok(judgement)
     }
 }

@@ -23,6 +23,7 @@ use crate::look::estimate::Estimate;
 use crate::look::executions::{EngineName, Executions};
 use crate::look::one_run::{self, OneRun};
 use crate::look::outcome;
+use crate::look::second_checks::SecondChecks;
 use crate::model::load::LoadedModel;
 use crate::options::{
     EngineChoice, LITTLE_WORK, MOST_COUNTED, MOST_COUNTED_BITS, MOST_COUNTED_BY_SAT, MOST_STRAND_WORK, MOST_WORK,
@@ -295,7 +296,11 @@ impl<'a> Searcher<'a> {
         goal: &Goal<'_>,
         mut visit: impl FnMut(&Execution) -> ControlFlow<()>,
     ) -> Exploration {
-        self.by_engine(answered.other(), goal, Some(SOFT), &|| (), &mut |(), execution| visit(execution)).exploration
+        let found = self.by_engine(answered.other(), goal, Some(SOFT), &|| (), &mut |(), execution| visit(execution));
+        if !matches!(found.exploration, Exploration::Incomplete(_)) {
+            SecondChecks::count_confirmation();
+        }
+        found.exploration
     }
 
     /// Explores with this engine, up to so much work if that is limited, unless one run is the answer.

@@ -29,5 +29,6 @@ mod mutants;
 mod mutants_ptx;
 mod one_run;
 mod persist_buffer;
+mod second_checks;
 mod waiting;
 mod x86_forms;

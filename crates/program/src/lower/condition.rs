@@ -55,7 +55,7 @@ pub(crate) fn terms(litmus: &Litmus) -> Terms<'_> {
     let own = litmus.questions.iter().filter(|question| question.moment != Moment::Recovered);
     own.map(|question| &question.condition)
         .chain(&litmus.filter)
-        .for_each(|condition| collect(&condition.node, &mut terms));
+        .for_each(|condition| collect(&condition.node, &mut terms, &mut Places::default()));
     terms
 }
 
@@ -94,21 +94,45 @@ fn local(names: &Names, threads: &[Box<ThreadBuilder>], thread: u32, name: &str)
     (is_local && find(builder, name).is_none()).then_some(Instance::Thread(ThreadId(thread)))
 }
 
-fn collect<'t>(tree: &'t Tree, found: &mut Vec<&'t Spanned<TermTree>>) {
+/// The places of the terms that were met last on the left and on the right of a comparison. Conditions name the same terms over
+/// and over: on either side the one that stood there before, or the one behind it.
+#[derive(Default)]
+struct Places([usize; 2]);
+
+const LEFT: usize = 0;
+const RIGHT: usize = 1;
+
+impl Places {
+    /// The place of a term among so many, as far as that is soon found.
+    fn find(&mut self, side: usize, count: usize, is_it: impl Fn(usize) -> bool) -> Option<usize> {
+        const FEW: usize = 16;
+        let last = self.0[side];
+        let at = if last < count && is_it(last) {
+            last
+        } else if last + 1 < count && is_it(last + 1) {
+            last + 1
+        } else {
+            (0..count.min(FEW)).find(|at| is_it(*at))?
+        };
+        self.0[side] = at;
+        Some(at)
+    }
+}
+
+fn collect<'t>(tree: &'t Tree, found: &mut Vec<&'t Spanned<TermTree>>, places: &mut Places) {
     match tree {
         Tree::True | Tree::False => {}
         Tree::Compare { left, right, .. } => {
-            // Conditions ask for the same few terms over and over.
-            const FEW: usize = 16;
-            for term in [left, right] {
-                let is_known = || found.iter().take(FEW).any(|known| known.node == term.node);
-                if !matches!(term.node, TermTree::Integer(_)) && !is_known() {
+            for (side, term) in [left, right].into_iter().enumerate() {
+                let is_integer = matches!(term.node, TermTree::Integer(_));
+                if !is_integer && places.find(side, found.len(), |at| found[at].node == term.node).is_none() {
+                    places.0[side] = found.len();
                     found.push(term);
                 }
             }
         }
-        Tree::Not(inner) => collect(&inner.node, found),
-        Tree::And(parts) | Tree::Or(parts) => parts.iter().for_each(|part| collect(&part.node, found)),
+        Tree::Not(inner) => collect(&inner.node, found, places),
+        Tree::And(parts) | Tree::Or(parts) => parts.iter().for_each(|part| collect(&part.node, found, places)),
     }
 }
 
@@ -116,13 +140,17 @@ pub(crate) struct Resolver<'a> {
     names: &'a Names,
     threads: &'a [Box<ThreadBuilder>],
     findings: &'a mut Findings,
-    /// Terms that were resolved, of the first few: conditions repeat them.
+    /// Terms that were resolved.
     known: Vec<(&'a TermTree, Term)>,
+    places: Places,
 }
+
+/// So many terms are kept.
+const MOST_KNOWN: usize = 1024;
 
 impl<'a> Resolver<'a> {
     pub(crate) fn new(names: &'a Names, threads: &'a [Box<ThreadBuilder>], findings: &'a mut Findings) -> Resolver<'a> {
-        Resolver { names, threads, findings, known: Vec::new() }
+        Resolver { names, threads, findings, known: Vec::new(), places: Places::default() }
     }
 
     pub(crate) fn question(&mut self, tree: &'a QuestionTree) -> Question {
@@ -162,7 +190,7 @@ impl<'a> Resolver<'a> {
                 if let Some(condition) = self.repeated(*op, &left.node, &right.node) {
                     return condition;
                 }
-                let refusals = match (self.side(left), self.right(*op, left, right)) {
+                let refusals = match (self.side(LEFT, left), self.right(*op, left, right)) {
                     (Ok(one), Ok(other)) => match self.comparison(*op, (left, one), (right, other)) {
                         Ok(condition) => return condition,
                         Err(refusal) => vec![refusal],
@@ -176,11 +204,17 @@ impl<'a> Resolver<'a> {
     }
 
     /// A comparison of what was asked for before with a number, which is most of them.
-    fn repeated(&self, op: Comparison, left: &TermTree, right: &TermTree) -> Option<Condition> {
+    fn repeated(&mut self, op: Comparison, left: &TermTree, right: &TermTree) -> Option<Condition> {
         let TermTree::Integer(integer) = right else { return None };
-        let (_, left) = self.known.iter().find(|(tree, _)| *tree == left)?;
-        let ty = self.type_of(left).filter(|ty| ty.fits(Value(*integer)))?;
-        Some(Condition::Compare { op, left: *left, right: Term::Constant(as_compared(op, ty, Value(*integer))) })
+        let left = self.known(LEFT, left)?;
+        let ty = self.type_of(&left).filter(|ty| ty.fits(Value(*integer)))?;
+        Some(Condition::Compare { op, left, right: Term::Constant(as_compared(op, ty, Value(*integer))) })
+    }
+
+    /// What was resolved before, if it is found.
+    fn known(&mut self, side: usize, term: &TermTree) -> Option<Term> {
+        let at = self.places.find(side, self.known.len(), |at| self.known[at].0 == term)?;
+        Some(self.known[at].1)
     }
 
     fn comparison(
@@ -279,18 +313,18 @@ impl<'a> Resolver<'a> {
     }
 
     /// The same as [`Resolver::left`], of what was asked for before at once.
-    fn side(&mut self, term: &'a Spanned<TermTree>) -> Result<Left, Refusal> {
-        const FEW: usize = 16;
+    fn side(&mut self, side: usize, term: &'a Spanned<TermTree>) -> Result<Left, Refusal> {
         if let TermTree::Integer(integer) = term.node {
             return Ok(Left::Term(Term::Constant(Value(integer))));
         }
-        if let Some((_, known)) = self.known.iter().find(|(tree, _)| **tree == term.node) {
-            return Ok(Left::Term(*known));
+        if let Some(known) = self.known(side, &term.node) {
+            return Ok(Left::Term(known));
         }
         let found = self.left(term);
         if let Ok(Left::Term(resolved)) = found
-            && self.known.len() < FEW
+            && self.known.len() < MOST_KNOWN
         {
+            self.places.0[side] = self.known.len();
             self.known.push((&term.node, resolved));
         }
         found
@@ -339,7 +373,7 @@ impl<'a> Resolver<'a> {
                 let (variable, offset) = self.element(name, *index, term.span)?;
                 Ok(Left::Term(Term::Constant(Value(self.names.variables[variable.0].base + offset))))
             }
-            _ => self.side(term),
+            _ => self.side(RIGHT, term),
         }
     }
 

@@ -38,8 +38,6 @@ impl Condition {
     pub fn terms(&self) -> Vec<Term> {
         let mut found = Vec::new();
         self.collect_terms(&mut found);
-        found.sort();
-        found.dedup();
         found
     }
 
@@ -55,16 +53,16 @@ impl Condition {
         }
     }
 
+    /// Keeps them sorted.
     fn collect_terms(&self, found: &mut Vec<Term>) {
         match self {
             Condition::True | Condition::False => {}
             Condition::Compare { left, right, .. } => {
-                // Conditions ask for the same few terms over and over.
-                const FEW: usize = 16;
                 for term in [left, right] {
-                    let is_known = || found.iter().take(FEW).any(|known| known == term);
-                    if !matches!(term, Term::Constant(_)) && !is_known() {
-                        found.push(*term);
+                    if !matches!(term, Term::Constant(_))
+                        && let Err(at) = found.binary_search(term)
+                    {
+                        found.insert(at, *term);
                     }
                 }
             }

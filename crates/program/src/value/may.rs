@@ -1,6 +1,8 @@
 //! Sets of values that a read may return or an expression have, before any execution is searched for: short lists, or
 //! anything.
 
+use fencepost_syntax::few::Few;
+
 use crate::ids::EventId;
 use crate::value::Value;
 use crate::value::expression::{Expression, Leaf};
@@ -12,12 +14,18 @@ const MANY: usize = 64;
 pub enum May {
     Any,
     /// Ascending.
-    Values(Vec<Value>),
+    Values(Few<Value, 3>),
 }
 
 impl May {
     pub fn none() -> May {
-        May::Values(Vec::new())
+        May::Values(Few::new())
+    }
+
+    pub fn only(value: Value) -> May {
+        let mut may = May::none();
+        may.insert(value);
+        may
     }
 
     pub fn insert(&mut self, value: Value) {
@@ -57,7 +65,7 @@ pub fn image<'a>(expression: &Expression, of: &dyn Fn(EventId) -> &'a May) -> Ma
 /// The same of an expression with these leaves.
 pub fn image_over<'a>(expression: &Expression, leaves: &[Leaf], of: &dyn Fn(EventId) -> &'a May) -> May {
     if let Expression::Constant(value) = expression {
-        return May::Values(vec![*value]);
+        return May::only(*value);
     }
     let mut domains: Vec<&[Value]> = Vec::with_capacity(leaves.len());
     for leaf in leaves {

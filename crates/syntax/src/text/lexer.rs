@@ -67,16 +67,28 @@ pub(crate) fn lex(text: &str, from: usize, comments: Comments) -> (Vec<Token>, V
         lexer.push(Kind::End, from, from, Gap::default());
         return (lexer.tokens, lexer.diagnostics);
     }
+    let bytes = lexer.bytes;
     loop {
         let gap = lexer.gap();
         let start = lexer.at;
         let is_over = || lexer.tokens.len() % SELDOM == SELDOM - 1 && limits::is_over();
-        if start >= lexer.bytes.len() || lexer.diagnostics.len() >= DIAGNOSTIC_LIMIT || is_over() {
+        let Some(first) = bytes.get(start).filter(|_| lexer.diagnostics.len() < DIAGNOSTIC_LIMIT && !is_over()) else {
             lexer.push(Kind::End, start.min(text.len()), start.min(text.len()), gap);
             return (lexer.tokens, lexer.diagnostics);
-        }
-        let kind = lexer.token();
-        let end = lexer.at;
+        };
+        // Most tokens are words and single marks.
+        let (kind, end) = match CLASS[*first as usize] {
+            Class::Word => match end_of_word(bytes, start + 1) {
+                end if bytes.get(end) == Some(&b':') => {
+                    lexer.at = end;
+                    (lexer.word(), lexer.at)
+                }
+                end => (Kind::Word, end),
+            },
+            Class::Mark => (Kind::Mark, start + 1),
+            Class::Space | Class::Other => (lexer.token(), lexer.at),
+        };
+        lexer.at = end;
         lexer.push(kind, start, end, gap);
     }
 }
@@ -110,21 +122,20 @@ impl Lexer<'_> {
     /// White space and comments.
     #[inline]
     fn gap(&mut self) -> Gap {
-        let mut gap = Gap::default();
-        let start = self.at;
-        for byte in self.bytes.get(start..).unwrap_or_default() {
-            match byte {
-                b'\n' => gap.newline = true,
-                b' ' | b'\t' | b'\r' | 0x0b | 0x0c => {}
-                b'/' | b'(' | b'<' => {
-                    self.skip_comments(&mut gap);
-                    break;
-                }
-                _ => break,
-            }
-            self.at += 1;
+        let (bytes, start) = (self.bytes, self.at);
+        let (mut at, mut newline) = (start, false);
+        while let Some(byte) = bytes.get(at)
+            && CLASS[*byte as usize] == Class::Space
+        {
+            newline |= *byte == b'\n';
+            at += 1;
         }
-        gap.spaced = self.at > start;
+        self.at = at;
+        let mut gap = Gap { newline, spaced: at > start };
+        if let Some(b'/' | b'(' | b'<') = bytes.get(at) {
+            self.skip_comments(&mut gap);
+            gap.spaced = self.at > start;
+        }
         gap
     }
 
@@ -232,8 +243,7 @@ impl Lexer<'_> {
     }
 
     fn rest_of_word(&mut self) {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        self.at += rest.iter().position(|byte| !is_word(*byte)).unwrap_or(rest.len());
+        self.at = end_of_word(self.bytes, self.at);
     }
 
     fn number(&mut self) -> Kind {
@@ -303,6 +313,16 @@ pub(crate) fn give_back(mut tokens: Vec<Token>) {
     }
 }
 
+/// The first byte from here on that no word goes on with.
+#[inline]
+fn end_of_word(bytes: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while bytes.get(at).is_some_and(|byte| is_word(*byte)) {
+        at += 1;
+    }
+    at
+}
+
 fn is_word_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_'
 }
@@ -317,6 +337,32 @@ const WORD: [bool; 256] = {
     let mut byte = 0u8;
     while byte < 128 {
         table[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$';
+        byte += 1;
+    }
+    table
+};
+
+/// What a byte begins.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Class {
+    Space,
+    Word,
+    /// A mark, whatever follows.
+    Mark,
+    Other,
+}
+
+const CLASS: [Class; 256] = {
+    let mut table = [Class::Other; 256];
+    let mut byte = 0u8;
+    while byte < 128 {
+        table[byte as usize] = match byte {
+            b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c => Class::Space,
+            b'A'..=b'Z' | b'a'..=b'z' | b'_' => Class::Word,
+            b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'|' | b';' | b',' | b':' | b'@' | b'~' | b'+' | b'-' | b'*'
+            | b'.' | b'^' | b'?' => Class::Mark,
+            _ => Class::Other,
+        };
         byte += 1;
     }
     table

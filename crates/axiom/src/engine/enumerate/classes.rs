@@ -21,6 +21,7 @@ use fencepost_syntax::Span;
 use super::budget::{Budget, End, Flow};
 use super::values::Consistent;
 use super::{Among, Foresight, LISTING, Search, explore};
+use crate::bits::Swap;
 use crate::engine::exchange::Exchange;
 use crate::engine::{Ends, Exploration, Goal, Limits, Multiplicity, Stop, Visitor};
 use crate::hash::Set;
@@ -91,19 +92,15 @@ impl Search<'_, '_> {
 
     /// What [`Search::exchangeable`] does not look at.
     fn keeps_engine(&self, a: usize, b: usize) -> bool {
-        let (first, second) = (self.candidate.thread_events(a), self.candidate.thread_events(b));
-        let swap = |event: usize| {
-            if first.contains(&event) {
-                event - first.start + second.start
-            } else if second.contains(&event) {
-                event - second.start + first.start
-            } else {
-                event
-            }
+        let Some(swap) = Swap::new(self.candidate.thread_events(a), self.candidate.thread_events(b)) else {
+            return false;
         };
         // Ascending.
         let fences = &self.orders.fence_pairs;
-        let swapped = |&(a, b): &(usize, usize)| (swap(a).min(swap(b)), swap(a).max(swap(b)));
+        let swapped = |&(a, b): &(usize, usize)| {
+            let (a, b) = (swap.event(a), swap.event(b));
+            (a.min(b), a.max(b))
+        };
         self.orders.succeeded.is_kept_by(&swap)
             && fences.iter().all(|pair| fences.binary_search(&swapped(pair)).is_ok())
     }

@@ -26,6 +26,7 @@ mod propagate;
 mod question;
 mod reads;
 mod report;
+mod spare;
 mod symmetry;
 mod traces;
 mod values;
@@ -45,6 +46,7 @@ use self::classes::Classes;
 use self::orders::Orders;
 use self::question::Question;
 use self::reads::Reads;
+use self::spare::Spare;
 use self::values::{Consistent, Values};
 use crate::base::Candidate;
 use crate::bits::Relation;
@@ -173,11 +175,13 @@ fn explore(
     search.foresight = foresight;
     search.among = among;
     let mut meetings = Meetings::new(unfolding);
-    match search.choose_traces(&choices, &mut meetings, &mut Vec::new()) {
+    let exploration = match search.choose_traces(&choices, &mut meetings, &mut Vec::with_capacity(choices.len())) {
         ControlFlow::Break(End::Stopped) => Exploration::Stopped,
         ControlFlow::Break(End::Incomplete(stop)) => Exploration::Incomplete(stop),
         ControlFlow::Continue(()) => search.conclude(cut::doubt(unfolding, goal.ends)),
-    }
+    };
+    search.leave();
+    exploration
 }
 
 /// The executions that are looked at.
@@ -219,7 +223,7 @@ struct Search<'a, 'v> {
     /// The pairs that do not count as raising it.
     mask: Relation,
     candidate: Candidate,
-    values: Values<'a>,
+    values: Values,
     reads: Reads,
     orders: Orders,
 }
@@ -234,9 +238,8 @@ impl<'a, 'v> Search<'a, 'v> {
         visit: &'v mut Visitor<'_>,
     ) -> Search<'a, 'v> {
         let roots: Vec<NodeId> = wanted.iter().map(|wanted| wanted.node).collect();
-        let candidate = Candidate::default();
-        let values = Values::new(unfolding, &candidate, &question);
-        let evaluator = Evaluator::with_roots(model, &roots).watched(budget.watch.clone());
+        let Spare { evaluator, execution, filled, mask, candidate, values, reads, orders } = Spare::take();
+        let evaluator = Evaluator::in_memory(model, &roots, evaluator).watched(budget.watch.clone());
         Search {
             unfolding,
             model,
@@ -250,13 +253,13 @@ impl<'a, 'v> Search<'a, 'v> {
             reported: 0,
             evaluator,
             wanted,
-            mask: Relation::default(),
-            execution: report::empty(),
-            filled: report::Filled::default(),
+            mask,
+            execution,
+            filled,
             candidate,
             values,
-            reads: Reads::default(),
-            orders: Orders::default(),
+            reads,
+            orders,
         }
     }
 
@@ -301,7 +304,7 @@ impl<'a, 'v> Search<'a, 'v> {
         if self.candidate.shape.words() > WIDE {
             self.budget.check()?;
         }
-        self.values = Values::new(self.unfolding, &self.candidate, &self.question);
+        self.values.begin(self.unfolding, &self.candidate, &self.question);
         if self.values.start(self.unfolding, &self.candidate, &self.question) == Consistent::No
             || !self.find_reads()
             || self.evaluator.begin(self.unfolding, &self.candidate).is_some()

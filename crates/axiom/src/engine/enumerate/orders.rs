@@ -15,7 +15,7 @@ use super::symmetry;
 use super::values::Consistent;
 use super::{Progress, Search};
 use crate::base::{is_in_sync_order, sync_orders};
-use crate::bits::{Relation, kernel};
+use crate::bits::{Relation, Shape, kernel};
 use crate::engine::Ends;
 use crate::evaluate::{Adjoint, Chosen, Pruning, Stage};
 use crate::model::{BaseRelation, Coherence, Demand, DemandedRelation, Direction, FenceOrder, NodeId};
@@ -47,6 +47,8 @@ pub(super) struct Orders {
     writes: Vec<Vec<usize>>,
     /// Location of each local write, `usize::MAX` for other events.
     location: Vec<usize>,
+    /// The other writes to the location of each local write, where rows have one word.
+    others: Vec<u64>,
     /// Pairs of writes to one location that `root` leaves open.
     open: Vec<Pair>,
     pub(super) fence_pairs: Vec<Pair>,
@@ -96,6 +98,23 @@ impl Orders {
     /// The location that an event writes.
     pub(super) fn written(&self, event: usize) -> Option<usize> {
         self.location.get(event).copied().filter(|location| *location != usize::MAX)
+    }
+
+    /// The events that a coherence edge from this one could lead to, where rows have one word.
+    pub(super) fn others(&self, event: usize) -> u64 {
+        self.others[event]
+    }
+
+    /// Finds [`Orders::others`].
+    fn find_others(&mut self, shape: Shape) {
+        self.others.clear();
+        if shape.words() == 1 {
+            self.others.resize(shape.events(), 0);
+            for writes in &self.writes {
+                let all = writes.iter().fold(0u64, |all, write| all | 1 << write);
+                writes.iter().for_each(|&write| self.others[write] = all & !(1 << write));
+            }
+        }
     }
 
     /// Whether an edge could be a coherence edge.
@@ -158,6 +177,10 @@ impl State {
 
     pub(super) fn retain_open(&mut self) {
         let co = &self.co;
+        if co.shape().words() == 1 {
+            let rows = co.bits();
+            return self.pairs.retain(|&(a, b)| (rows[a] >> b | rows[b] >> a) & 1 == 0);
+        }
         self.pairs.retain(|&(a, b)| !co.contains(a, b) && !co.contains(b, a));
     }
 }
@@ -197,7 +220,9 @@ impl Search<'_, '_> {
         orders.succeeded.reset(shape);
         orders.root.reset(shape);
         orders.writes.iter_mut().for_each(Vec::clear);
-        orders.writes.resize(unfolding.locations.len(), Vec::new());
+        if orders.writes.len() < unfolding.locations.len() {
+            orders.writes.resize(unfolding.locations.len(), Vec::new());
+        }
         orders.location.clear();
         orders.location.resize(shape.events(), usize::MAX);
         orders.fence_pairs.clear();
@@ -228,6 +253,7 @@ impl Search<'_, '_> {
             return false;
         }
         self.orders.open_pairs();
+        self.orders.find_others(shape);
         self.orders.classes = symmetry::classes(unfolding, &self.candidate, &self.question);
         self.find_memory_parts();
         let possible = self.extend_root() && self.budget.ended().is_continue();
@@ -586,7 +612,6 @@ impl Search<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bits::Shape;
 
     #[test]
     fn an_edge_against_the_order_is_refused() {

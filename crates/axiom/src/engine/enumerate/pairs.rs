@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::{Among, Search};
-use crate::bits::Relation;
+use crate::bits::{Relation, Swap};
 use crate::evaluate::{Chosen, Stage};
 use crate::model::BaseRelation;
 
@@ -155,24 +155,15 @@ impl Search<'_, '_> {
     /// Whether exchanging the events of two threads leaves all as it is that the model can see of the traces, and what
     /// [`Search::try_pair`] looks at beside the model.
     pub(super) fn exchangeable(&self, a: usize, b: usize) -> bool {
-        let (first, second) = (self.candidate.thread_events(a), self.candidate.thread_events(b));
-        let swap = |event: usize| {
-            if first.contains(&event) {
-                event - first.start + second.start
-            } else if second.contains(&event) {
-                event - second.start + first.start
-            } else {
-                event
-            }
-        };
+        let first = self.candidate.thread_events(a);
+        let Some(swap) = Swap::new(first.clone(), self.candidate.thread_events(b)) else { return false };
         let partner = |event: usize| self.reads.partner[event];
         let same = |event: usize| {
-            let other = partner(swap(event));
-            self.reads.location[event] == self.reads.location[swap(event)]
-                && if partner(event) == usize::MAX { other == usize::MAX } else { other == swap(partner(event)) }
+            let other = partner(swap.event(event));
+            self.reads.location[event] == self.reads.location[swap.event(event)]
+                && if partner(event) == usize::MAX { other == usize::MAX } else { other == swap.event(partner(event)) }
         };
-        first.len() == second.len()
-            && first.clone().all(same)
+        first.into_iter().all(same)
             && self.orders.root.is_kept_by(&swap)
             && self.orders.met.is_kept_by(&swap)
             && self.orders.left.is_kept_by(&swap)

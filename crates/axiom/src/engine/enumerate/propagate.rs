@@ -66,6 +66,10 @@ impl Search<'_, '_> {
             let bits = self.evaluator.relation(demand.wanted);
             let words = self.candidate.shape.words();
             edges.clear();
+            if words == 1 && demand.relation == DemandedRelation::Co && demand.direction == Direction::EitherWay {
+                self.demand_either_of_all(state, bits)?;
+                continue;
+            }
             for (at, word) in bits.iter().enumerate() {
                 // Coherence edges that are there ask for nothing.
                 let there = if demand.relation == DemandedRelation::Co { state.co.bits()[at] } else { 0 };
@@ -115,6 +119,32 @@ impl Search<'_, '_> {
             state.pairs.push(pair);
         }
         Some(Step::Nothing)
+    }
+
+    /// The same of all pairs of a relation with rows of one word, row by row.
+    fn demand_either_of_all(&self, state: &mut State, wanted: &[u64]) -> Option<()> {
+        let State { co, pairs, .. } = state;
+        let (shape, co) = (co.shape(), co.bits());
+        let mut before = [0; 64];
+        kernel::inverse(shape, &mut before[..shape.events()], co);
+        for (from, (row, after)) in wanted.iter().zip(co).enumerate() {
+            let missing = row & !after;
+            if missing & !self.orders.others(from) != 0 {
+                return None;
+            }
+            if self.model.coherence != Coherence::Partial {
+                continue;
+            }
+            for to in ones_of(0, missing & !before[from]) {
+                // A symmetric relation lists each pair twice.
+                if from < to {
+                    pairs.push((from, to));
+                } else if wanted[to] >> from & 1 == 0 && !self.model_wants((to, from)) {
+                    pairs.push((to, from));
+                }
+            }
+        }
+        Some(())
     }
 
     fn model_wants(&self, (a, b): Pair) -> bool {
@@ -258,6 +288,9 @@ impl Search<'_, '_> {
     /// The pairs that one occurrence of an order decides, `closed` being the closure of the relation it is part of.
     fn forced_at(&self, state: &mut State, occurrence: &Occurrence, closed: &Relation) -> Option<Step> {
         let coherence = occurrence.relation == BaseRelation::Co;
+        if coherence && self.candidate.shape.words() == 1 {
+            return self.forced_coherence(state, occurrence, closed);
+        }
         let pairs = if coherence { state.pairs.len() } else { self.orders.fence_pairs.len() };
         let mut step = Step::Nothing;
         let mut edges: Vec<Pair> = Vec::new();
@@ -279,6 +312,31 @@ impl Search<'_, '_> {
                 }
             }
         }
+        (state.order_all(&edges) == Consistent::Yes).then_some(step)
+    }
+
+    /// The same of coherence with rows of one word, row by row.
+    fn forced_coherence(&self, state: &mut State, occurrence: &Occurrence, closed: &Relation) -> Option<Step> {
+        // Under total coherence every two writes of a location that are not related yet are a pair.
+        let is_total = self.model.coherence == Coherence::Total;
+        let mut open = [0u64; 64];
+        if !is_total {
+            for &(a, b) in &state.pairs {
+                open[a] |= 1 << b;
+                open[b] |= 1 << a;
+            }
+        }
+        let mut edges: Vec<Pair> = Vec::new();
+        for (from, (&row, after)) in closed.bits().iter().zip(state.co.bits()).enumerate() {
+            let open = if is_total { self.orders.others(from) & !after } else { open[from] };
+            for to in ones_of(0, row & open) {
+                let inside = || occurrence.masks.iter().all(|mask| self.evaluator.contains(*mask, to, from));
+                if !state.related((from, to)) && inside() {
+                    edges.push((from, to));
+                }
+            }
+        }
+        let step = if edges.is_empty() { Step::Nothing } else { Step::Coherence };
         (state.order_all(&edges) == Consistent::Yes).then_some(step)
     }
 }

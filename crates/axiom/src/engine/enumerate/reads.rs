@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fencepost_program::EventId;
 use fencepost_program::unfolding::EventKind;
+use fencepost_syntax::few::Few;
 
 use super::budget::Flow;
 use super::pairs::Pairs;
@@ -23,6 +24,9 @@ const PAIRWISE_FROM: u64 = 4096;
 /// Checking the model on a partial choice costs as much as on a complete one: not for the last few.
 const CHECK_FROM: u64 = 16;
 
+/// The writes that a read may read from, ascending.
+pub(super) type Sources = Few<usize, 4>;
+
 /// What one choice of traces leaves to choose.
 #[derive(Debug, Default)]
 pub(super) struct Reads {
@@ -32,7 +36,7 @@ pub(super) struct Reads {
     pub(super) source: Vec<usize>,
     pub(super) relation: Relation,
     /// Reads with more than one candidate, with the candidates.
-    pub(super) open: Vec<(usize, Vec<usize>)>,
+    pub(super) open: Vec<(usize, Sources)>,
     pub(super) pinned: Vec<(usize, usize)>,
     /// How many ways the open reads from this one on can be chosen.
     remaining: Vec<u64>,
@@ -46,6 +50,7 @@ pub(super) struct Reads {
     pub(super) spinning: Vec<usize>,
     /// By write and two reads: whether not both can read from it. Filled on demand.
     pub(super) exclusive: BTreeMap<(usize, usize, usize), bool>,
+    may: MayValues,
 }
 
 impl Search<'_, '_> {
@@ -64,12 +69,12 @@ impl Search<'_, '_> {
                 }
             })
         };
-        let may = MayValues::new(unfolding, &candidate.events, &mut passes);
         let ways = match self.among {
             Among::Ways(ways) => Some(ways),
             Among::All | Among::Classes(_) => None,
         };
         let reads = &mut self.reads;
+        reads.may.begin(unfolding, &candidate.events, &mut passes);
         let location = |event: &EventId| location_of(&unfolding.events[event.index()]);
         reads.location.clear();
         reads.location.extend(candidate.events.iter().map(|id| location(id).map_or(usize::MAX, |at| at.index())));
@@ -86,18 +91,18 @@ impl Search<'_, '_> {
         for (read, id) in candidate.events.iter().enumerate() {
             let EventKind::Read { ty, .. } = &unfolding.events[id.index()].kind else { continue };
             reads.all.push(read);
-            let mut sources: Vec<usize> = Vec::new();
+            let mut sources = Sources::new();
             for (write, source) in candidate.events.iter().enumerate() {
                 let is_write = matches!(unfolding.events[source.index()].kind, EventKind::Write { .. });
                 if is_write
                     && ways.is_none_or(|ways| ways.admit(*source, *id))
                     && reads.location[write] == reads.location[read]
-                    && may.of(*source).any(|value| passes(*id, ty.wrap(value)))
+                    && reads.may.of(*source).any(|value| passes(*id, ty.wrap(value)))
                 {
                     sources.push(write);
                 }
             }
-            match sources.as_slice() {
+            match &*sources {
                 [] => return false,
                 [only] => reads.pinned.push((*only, read)),
                 _ => reads.open.push((read, sources)),
@@ -120,11 +125,12 @@ impl Search<'_, '_> {
         // What is known of pairs is about the events of one choice of traces: the next one numbers others.
         self.reads.pairs.clear();
         let open = &self.reads.open;
-        let mut remaining: Vec<u64> = vec![1; open.len() + 1];
+        let remaining = &mut self.reads.remaining;
+        remaining.clear();
+        remaining.resize(open.len() + 1, 1);
         for (index, (_, sources)) in open.iter().enumerate().rev() {
             remaining[index] = remaining[index + 1].saturating_mul(sources.len() as u64);
         }
-        self.reads.remaining = remaining;
         let prunes = self.prunes();
         if prunes && self.reads.remaining[0] >= CHECK_FROM && self.ruled_out() {
             return Flow::Continue(());
@@ -200,7 +206,7 @@ impl Search<'_, '_> {
     fn drop_impossible(&mut self) -> Flow {
         for depth in 0..self.reads.open.len() {
             let read = self.reads.open[depth].0;
-            let mut kept = Vec::new();
+            let mut kept = Sources::new();
             for index in 0..self.reads.open[depth].1.len() {
                 self.budget.tick(1)?;
                 let write = self.reads.open[depth].1[index];

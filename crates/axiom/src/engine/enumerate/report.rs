@@ -39,7 +39,7 @@ impl Search<'_, '_> {
         if !self.goal_reachable(co, 0, &mut Vec::new()) {
             return Flow::Continue(());
         }
-        if !self.values.all_known(&self.candidate, self.reads.all.iter().copied()) {
+        if !self.values.all_known(self.unfolding, &self.candidate) {
             self.note_gap(Stop::ThinAir);
             return Flow::Continue(());
         }

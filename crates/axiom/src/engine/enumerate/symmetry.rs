@@ -58,7 +58,7 @@ pub(super) fn unread(
     unfolding: &Unfolding,
     candidate: &Candidate,
     classes: &[Vec<usize>],
-    values: &Values<'_>,
+    values: &Values,
 ) -> Vec<Interchangeable> {
     let mut found = Vec::new();
     for class in classes {

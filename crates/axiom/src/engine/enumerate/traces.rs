@@ -37,7 +37,8 @@ fn drop_infeasible(unfolding: &Unfolding, question: &Question<'_>, alive: &mut [
     }
     events.sort();
     events.dedup();
-    let may = MayValues::new(unfolding, &events, &mut |_, _| true);
+    let mut may = MayValues::default();
+    may.begin(unfolding, &events, &mut |_, _| true);
     let mut dropped = false;
     for (thread, traces) in alive.iter_mut().enumerate() {
         let before = traces.len();

@@ -2,11 +2,11 @@
 //! are known, in any order of events (load buffering is allowed: program order does not order them), undone on
 //! backtracking. A value that depends on itself stays unknown; nothing is guessed.
 
-use fencepost_program::EventId;
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::Term;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, Unfolding};
 use fencepost_program::value::{Type, Value};
+use fencepost_program::{EventId, TraceId};
 
 use super::question::Question;
 use super::traces::register;
@@ -30,71 +30,72 @@ pub(super) enum Consistent {
     No,
 }
 
-#[derive(Debug)]
-struct WriteInfo<'a> {
-    expression: &'a Expression,
-    ty: Type,
-}
-
-#[derive(Debug)]
-pub(super) struct Values<'a> {
+#[derive(Debug, Default)]
+pub(super) struct Values {
     /// By local event: what it reads or writes.
     values: Vec<Option<Value>>,
     /// By local event: what a `bar.red` returns.
     results: Vec<Option<Value>>,
-    writes: Vec<Option<WriteInfo<'a>>>,
     types: Vec<Type>,
     /// By local event that is a leaf of something: the writes, constraints and conjuncts to look at when it is known.
     write_users: Vec<Vec<u32>>,
     constraint_users: Vec<Vec<u32>>,
     conjunct_users: Vec<Vec<u32>>,
-    constraints: Vec<&'a Expression>,
+    constraints: Vec<Constraint>,
     /// By local write: its readers, as they are assigned.
     readers: Vec<Vec<u32>>,
     trail: Vec<Known>,
     queue: Vec<Known>,
+    /// Of the expression that is looked at.
+    leaves: Vec<Leaf>,
 }
 
-impl<'a> Values<'a> {
-    pub(super) fn new(unfolding: &'a Unfolding, candidate: &Candidate, question: &Question<'_>) -> Values<'a> {
+/// A constraint of a trace, or one of its assumptions, by number.
+#[derive(Copy, Clone, Debug)]
+struct Constraint {
+    trace: TraceId,
+    index: usize,
+}
+
+impl Values {
+    /// For another choice of traces: nothing is known.
+    pub(super) fn begin(&mut self, unfolding: &Unfolding, candidate: &Candidate, question: &Question<'_>) {
         let count = candidate.events.len();
-        let mut values = Values {
-            values: vec![None; count],
-            results: vec![None; count],
-            writes: Vec::with_capacity(count),
-            types: Vec::with_capacity(count),
-            write_users: vec![Vec::new(); count],
-            constraint_users: vec![Vec::new(); count],
-            conjunct_users: vec![Vec::new(); count],
-            constraints: Vec::new(),
-            readers: vec![Vec::new(); count],
-            trail: Vec::new(),
-            queue: Vec::new(),
-        };
-        let mut leaves = Vec::new();
-        for (index, id) in candidate.events.iter().enumerate() {
-            let (write, ty) = match &unfolding.events[id.index()].kind {
-                EventKind::Write { value, ty, .. } => (Some(WriteInfo { expression: value, ty: *ty }), *ty),
-                EventKind::Read { ty, .. } => (None, *ty),
-                EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => {
-                    (None, Type::UNTYPED)
-                }
-            };
-            if let Some(write) = &write {
-                leaves.clear();
-                write.expression.leaves(&mut leaves);
-                watch(candidate, &leaves, &mut values.write_users, index);
-            }
-            values.writes.push(write);
-            values.types.push(ty);
+        for values in [&mut self.values, &mut self.results] {
+            values.clear();
+            values.resize(count, None);
         }
-        for trace in &candidate.traces {
-            let trace = &unfolding.traces[trace.index()];
-            for expression in trace.constraints.iter().chain(&trace.assumptions) {
+        for users in [&mut self.write_users, &mut self.constraint_users, &mut self.conjunct_users, &mut self.readers] {
+            users.iter_mut().for_each(Vec::clear);
+            if users.len() < count {
+                users.resize_with(count, Vec::new);
+            }
+        }
+        self.types.clear();
+        self.constraints.clear();
+        self.trail.clear();
+        self.queue.clear();
+        let mut leaves = std::mem::take(&mut self.leaves);
+        for (index, id) in candidate.events.iter().enumerate() {
+            let ty = match &unfolding.events[id.index()].kind {
+                EventKind::Write { value, ty, .. } => {
+                    leaves.clear();
+                    value.leaves(&mut leaves);
+                    watch(candidate, &leaves, &mut self.write_users, index);
+                    *ty
+                }
+                EventKind::Read { ty, .. } => *ty,
+                EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => Type::UNTYPED,
+            };
+            self.types.push(ty);
+        }
+        for &id in &candidate.traces {
+            let trace = &unfolding.traces[id.index()];
+            for (index, expression) in trace.constraints.iter().chain(&trace.assumptions).enumerate() {
                 leaves.clear();
                 expression.leaves(&mut leaves);
-                watch(candidate, &leaves, &mut values.constraint_users, values.constraints.len());
-                values.constraints.push(expression);
+                watch(candidate, &leaves, &mut self.constraint_users, self.constraints.len());
+                self.constraints.push(Constraint { trace: id, index });
             }
         }
         for (index, terms) in question.terms.iter().enumerate() {
@@ -103,9 +104,9 @@ impl<'a> Values<'a> {
                 .iter()
                 .filter_map(|term| register(unfolding, &candidate.traces, term))
                 .for_each(|expression| expression.leaves(&mut leaves));
-            watch(candidate, &leaves, &mut values.conjunct_users, index);
+            watch(candidate, &leaves, &mut self.conjunct_users, index);
         }
-        values
+        self.leaves = leaves;
     }
 
     /// What is known without any choice: constants. Also judges what depends on nothing else.
@@ -115,16 +116,16 @@ impl<'a> Values<'a> {
         candidate: &Candidate,
         question: &Question<'_>,
     ) -> Consistent {
-        for index in 0..self.writes.len() {
+        for index in 0..candidate.events.len() {
             if self.values[index].is_none()
-                && let Some(value) = self.written(candidate, index)
+                && let Some(value) = self.written(unfolding, candidate, index)
             {
                 self.learn(Known::Event(index as u32), value);
             }
         }
         let constraints = 0..self.constraints.len();
         let conjuncts = 0..question.conjuncts.len();
-        let holds = constraints.into_iter().all(|index| self.constraint(candidate, index) != Some(false))
+        let holds = constraints.into_iter().all(|index| self.constraint(unfolding, candidate, index) != Some(false))
             && conjuncts.into_iter().all(|index| self.conjunct(unfolding, candidate, question, index) != Some(false));
         if holds { self.settle(unfolding, candidate, question) } else { Consistent::No }
     }
@@ -232,7 +233,7 @@ impl<'a> Values<'a> {
             let event = event as usize;
             for at in 0..self.constraint_users[event].len() {
                 let index = self.constraint_users[event][at] as usize;
-                if self.constraint(candidate, index) == Some(false) {
+                if self.constraint(unfolding, candidate, index) == Some(false) {
                     self.queue.clear();
                     return Consistent::No;
                 }
@@ -247,7 +248,7 @@ impl<'a> Values<'a> {
             for at in 0..self.write_users[event].len() {
                 let write = self.write_users[event][at] as usize;
                 if self.values[write].is_none()
-                    && let Some(value) = self.written(candidate, write)
+                    && let Some(value) = self.written(unfolding, candidate, write)
                 {
                     self.learn(Known::Event(write as u32), value);
                 }
@@ -262,13 +263,16 @@ impl<'a> Values<'a> {
         Consistent::Yes
     }
 
-    fn written(&self, candidate: &Candidate, write: usize) -> Option<Value> {
-        let info = self.writes[write].as_ref()?;
-        self.evaluate(candidate, info.expression).map(|value| info.ty.wrap(value))
+    /// What a local event writes, if that is known; None if it is no write.
+    fn written(&self, unfolding: &Unfolding, candidate: &Candidate, write: usize) -> Option<Value> {
+        let EventKind::Write { value, ty, .. } = &unfolding.events[candidate.events[write].index()].kind else {
+            return None;
+        };
+        self.evaluate(candidate, value).map(|value| ty.wrap(value))
     }
 
-    fn constraint(&self, candidate: &Candidate, index: usize) -> Option<bool> {
-        self.evaluate(candidate, self.constraints[index]).map(|value| value != Value(0))
+    fn constraint(&self, unfolding: &Unfolding, candidate: &Candidate, index: usize) -> Option<bool> {
+        self.evaluate(candidate, self.constraints[index].of(unfolding)).map(|value| value != Value(0))
     }
 
     /// A part of the condition, with final memory unknown.
@@ -305,7 +309,8 @@ impl<'a> Values<'a> {
                 Leaf::BarrierResult(event) => self.results[candidate.local(event)?],
             })
         };
-        let constraints = self.constraint_users[read].iter().map(|index| self.constraints[*index as usize]);
+        let constraints =
+            self.constraint_users[read].iter().map(|index| self.constraints[*index as usize].of(unfolding));
         let mut conjuncts = self.conjunct_users[read].iter().map(|index| &question.conjuncts[*index as usize]);
         constraints.into_iter().all(|constraint| evaluate(constraint) != Some(Value(0)))
             && conjuncts.all(|conjunct| {
@@ -316,7 +321,11 @@ impl<'a> Values<'a> {
 
     /// The final value of a register, if known.
     pub(super) fn term(&self, unfolding: &Unfolding, candidate: &Candidate, term: &Term) -> Option<Value> {
-        self.evaluate(candidate, register(unfolding, &candidate.traces, term)?)
+        match register(unfolding, &candidate.traces, term)? {
+            // Most are what a read returned.
+            Expression::Read(event) => self.values[candidate.local(*event)?],
+            computed => self.evaluate(candidate, computed),
+        }
     }
 
     pub(super) fn evaluate(&self, candidate: &Candidate, expression: &Expression) -> Option<Value> {
@@ -338,10 +347,23 @@ impl<'a> Values<'a> {
 
     /// Whether every read, write and constraint has a value: if all is chosen and it has not, the value depends on
     /// itself.
-    pub(super) fn all_known(&self, candidate: &Candidate, reads: impl IntoIterator<Item = usize>) -> bool {
-        reads.into_iter().all(|read| self.values[read].is_some())
-            && self.writes.iter().zip(&self.values).all(|(write, value)| write.is_none() || value.is_some())
-            && (0..self.constraints.len()).all(|index| self.constraint(candidate, index).is_some())
+    pub(super) fn all_known(&self, unfolding: &Unfolding, candidate: &Candidate) -> bool {
+        let has_value = |id: &EventId| {
+            let event = unfolding.event(*id);
+            event.is_read() || event.is_write()
+        };
+        candidate.events.iter().zip(&self.values).all(|(id, value)| value.is_some() || !has_value(id))
+            && (0..self.constraints.len()).all(|index| self.constraint(unfolding, candidate, index).is_some())
+    }
+}
+
+impl Constraint {
+    fn of(self, unfolding: &Unfolding) -> &Expression {
+        let trace = &unfolding.traces[self.trace.index()];
+        match self.index.checked_sub(trace.constraints.len()) {
+            None => &trace.constraints[self.index],
+            Some(assumption) => &trace.assumptions[assumption],
+        }
     }
 }
 

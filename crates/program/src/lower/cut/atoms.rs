@@ -16,11 +16,12 @@ const WIDEST: i128 = 16;
 pub(crate) fn make(names: &mut Names, cut: &Cut) {
     let mut order: Vec<usize> = (0..names.variables.len()).filter(|id| names.variables[*id].target.is_none()).collect();
     order.sort_by_key(|id| names.variables[*id].order);
+    let mut locations = std::mem::take(&mut names.locations);
+    locations.reserve(order.len());
     for id in order {
-        let (atoms, locations) = variable(names, VariableId(id), cut);
-        names.variables[id].atoms = atoms;
-        names.locations.extend(locations);
+        names.variables[id].atoms = variable(names, VariableId(id), cut, &mut locations);
     }
+    names.locations = locations;
     let targets: Vec<Option<VariableId>> =
         names.variables.iter().map(|variable| variable.target.map(|(target, _)| target)).collect();
     for (id, target) in targets.into_iter().enumerate() {
@@ -31,21 +32,26 @@ pub(crate) fn make(names: &mut Names, cut: &Cut) {
     addresses(names);
 }
 
-fn variable(names: &Names, id: VariableId, cut: &Cut) -> (Vec<Atom>, Vec<Location>) {
+/// The atoms of a variable; their locations come behind those that are there.
+fn variable(names: &Names, id: VariableId, cut: &Cut, locations: &mut Vec<Location>) -> Vec<Atom> {
     let variable = &names.variables[id.0];
     let entry = names.name_of(id);
     let uses = cut.uses.get(&variable.name).map(|uses| &**uses);
     let size = bytes(entry, uses, cut.fallback);
-    let edges: Vec<i128> = cut.edges.get(&variable.name).into_iter().flatten().copied().collect();
-    let spans: Vec<(i128, i128)> = match size {
-        Some(_) => edges.windows(2).map(|pair| (pair[0], pair[1] - pair[0])).collect(),
-        // Without a size: elements as they are declared.
-        None => (0..entry.length.unwrap_or(1)).map(|index| (i128::from(index) * entry.step, 0)).collect(),
+    let edges = cut.edges.get(&variable.name).map_or(&[][..], |edges| edges.iter().as_slice());
+    // Without a size: elements as they are declared.
+    let count = match size {
+        Some(_) => edges.len().saturating_sub(1),
+        None => entry.length.unwrap_or(1) as usize,
     };
-    let is_only = spans.len() == 1;
-    let (mut atoms, mut locations) = (Vec::new(), Vec::new());
-    for (offset, bytes) in spans {
-        atoms.push(Atom { offset, bytes, location: LocationId::new(names.locations.len() + locations.len()) });
+    let span = |index: usize| match size {
+        Some(_) => (edges[index], edges[index + 1] - edges[index]),
+        None => (index as i128 * entry.step, 0),
+    };
+    let is_only = count == 1;
+    let mut atoms = Vec::with_capacity(count);
+    for (offset, bytes) in (0..count).map(span) {
+        atoms.push(Atom { offset, bytes, location: LocationId::new(locations.len()) });
         let role = match uses {
             Some(uses) if uses.objects.contains(&offset) => LocationRole::Mbarrier,
             _ => entry.role,
@@ -90,7 +96,7 @@ fn variable(names: &Names, id: VariableId, cut: &Cut) -> (Vec<Atom>, Vec<Locatio
             ends_tile,
         });
     }
-    (atoms, locations)
+    atoms
 }
 
 /// The type and initial value of an atom.

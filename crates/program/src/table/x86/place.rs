@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use fencepost_syntax::few::Few;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Statement;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
@@ -58,7 +59,7 @@ const KEEP_FLAGS: [&str; 12] =
 /// are the names in conditions.
 pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: SortedSet<Arc<str>>) -> Scan {
     let mut found = Scan { asked, ..Scan::default() };
-    let mut widths: SortedMap<Cow<'_, str>, SortedSet<(u8, i128)>> = SortedMap::new();
+    let mut widths: SortedMap<Cow<'_, str>, Widths> = SortedMap::new();
     let mut flags = SortedSet::new();
     for statement in body {
         let Statement::Instruction { instruction, .. } = statement else { continue };
@@ -80,7 +81,7 @@ pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: 
         }
     }
     found.flags = flags.first().copied().flatten().filter(|_| flags.len() == 1);
-    let is_long = |name: &str, widths: &SortedSet<(u8, i128)>| {
+    let is_long = |name: &str, widths: &Widths| {
         let low = Type { bits: 32, signed: false };
         widths.contains(&(64, 0)) || given.get(name).is_some_and(|value| low.wrap(*value) != *value)
     };
@@ -88,10 +89,10 @@ pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: 
         widths.iter().filter(|(name, widths)| is_long(name, widths)).map(|(name, _)| name.to_string()).collect();
     for name in &found.asked {
         if let (Some(ty), Some(widths)) = (register_type(name), widths.get_mut(&*canonical(name))) {
-            widths.insert((ty.bits, shift(name)));
+            add_width(widths, (ty.bits, shift(name)));
         }
     }
-    let is_mixed = |name: &str, widths: &SortedSet<(u8, i128)>| {
+    let is_mixed = |name: &str, widths: &Widths| {
         let wider = |bits: u8| {
             let part = Type { bits, signed: true };
             bits < 32 && given.get(name).is_some_and(|value| !part.fits(*value))
@@ -103,14 +104,23 @@ pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: 
     found
 }
 
+/// The widths in which a register is named, and where its bits begin: each once.
+type Widths = Few<(u8, i128), 2>;
+
+fn add_width(widths: &mut Widths, width: (u8, i128)) {
+    if !widths.contains(&width) {
+        widths.push(width);
+    }
+}
+
 /// The width in which an operand names a register.
-fn note<'t>(widths: &mut SortedMap<Cow<'t, str>, SortedSet<(u8, i128)>>, opcode: &str, operand: &'t TreeOperand) {
+fn note<'t>(widths: &mut SortedMap<Cow<'t, str>, Widths>, opcode: &str, operand: &'t TreeOperand) {
     let Some(name) = register_name(operand) else { return };
     let Some(ty) = register_type(name) else { return };
-    widths.entry(canonical(name)).or_default().insert((ty.bits, shift(name)));
+    add_width(widths.entry(canonical(name)).or_default(), (ty.bits, shift(name)));
     // The accumulator is as wide as the new value.
     if opcode.starts_with("cmpxchg") {
-        widths.entry(Cow::Borrowed("EAX")).or_default().insert((ty.bits, 0));
+        add_width(widths.entry(Cow::Borrowed("EAX")).or_default(), (ty.bits, 0));
     }
 }
 
