@@ -16,6 +16,8 @@ pub mod fix;
 mod hang;
 mod outcome;
 mod propose;
+#[cfg(test)]
+mod random;
 mod scene;
 mod search;
 pub mod slim;

@@ -12,6 +12,8 @@ mod compare;
 pub mod costs;
 mod counterexamples;
 pub mod difference;
+#[cfg(test)]
+mod followed;
 mod hit;
 mod oracle;
 pub(crate) mod paths;
