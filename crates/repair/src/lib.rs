@@ -14,6 +14,7 @@ mod crash;
 mod edit;
 pub mod fix;
 mod hang;
+mod lacking;
 mod outcome;
 mod propose;
 #[cfg(test)]
