@@ -14,8 +14,11 @@ mod crash;
 mod edit;
 pub mod fix;
 mod hang;
+mod lacking;
 mod outcome;
 mod propose;
+#[cfg(test)]
+mod random;
 mod scene;
 mod search;
 pub mod slim;

@@ -28,35 +28,52 @@ use crate::signals::{CANCELLED, cancel_on_interrupt};
 use crate::terminal;
 
 /// A test has so long, unless somebody says otherwise.
-pub(super) const TIME: Duration = Duration::from_secs(60);
+const TIME: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(options: &cli::Fix) -> Exit {
-    memory::choose(options.limits.memory_limit);
-    let library = Library::within(options.limits.time_limit);
-    let names: Vec<String> = options.model.iter().cloned().collect();
-    let chosen = match choice(&names, false, &library) {
-        Ok(chosen) => chosen,
+    let asked = Asked { limits: &options.limits, model: options.model.as_ref(), reading: &options.reading };
+    let begun = match begin(&asked, options.costs.as_deref()) {
+        Ok(begun) => begun,
         Err(exit) => return exit,
     };
-    let readings = match readings::chosen(&options.reading, &chosen) {
-        Ok(readings) => readings,
-        Err(exit) => return exit,
-    };
-    let Some(costs) = costs(options.costs.as_deref()) else { return Exit::BAD_INPUT };
     let mut exit = Exit::default();
-    let inputs = collect(&options.paths, &mut exit);
-    cancel_on_interrupt();
-    let time = options.limits.time_limit.unwrap_or(TIME);
-    let budget = Budget::new(Some(time), options.limits.memory_limit).cancelled_by(CANCELLED.clone());
-    let checking = Options { readings, budget, ..limits(&options.limits) };
-    for input in &inputs {
-        file(input, options, (&checking, &costs), (&chosen, &library), &mut exit);
+    for input in &collect(&options.paths, &mut exit) {
+        file(input, options, (&begun.checking, &begun.costs), (&begun.chosen, &begun.library), &mut exit);
     }
     exit
 }
 
+/// What `fix` and `slim` are asked alike.
+pub(super) struct Asked<'a> {
+    pub(super) limits: &'a cli::Limits,
+    pub(super) model: Option<&'a String>,
+    pub(super) reading: &'a [String],
+}
+
+/// What both start with.
+pub(super) struct Begun {
+    pub(super) checking: Options,
+    pub(super) costs: Costs,
+    pub(super) chosen: Choice,
+    pub(super) library: Library,
+}
+
+pub(super) fn begin(asked: &Asked<'_>, costs: Option<&Path>) -> Result<Begun, Exit> {
+    memory::choose(asked.limits.memory_limit);
+    let library = Library::within(asked.limits.time_limit);
+    let names: Vec<String> = asked.model.into_iter().cloned().collect();
+    let chosen = choice(&names, false, &library)?;
+    let readings = readings::chosen(asked.reading, &chosen)?;
+    let costs = self::costs(costs).ok_or(Exit::BAD_INPUT)?;
+    cancel_on_interrupt();
+    let time = asked.limits.time_limit.unwrap_or(TIME);
+    let budget = Budget::new(Some(time), asked.limits.memory_limit).cancelled_by(CANCELLED.clone());
+    let checking = Options { readings, budget, ..limits(asked.limits) };
+    Ok(Begun { checking, costs, chosen, library })
+}
+
 /// The shipped costs, or those with the rows of a file.
-pub(super) fn costs(path: Option<&Path>) -> Option<Costs> {
+fn costs(path: Option<&Path>) -> Option<Costs> {
     let Some(path) = path else { return Some(Costs::default()) };
     let text = match read_regular(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) {
         Ok(text) => text,

@@ -1,6 +1,6 @@
 //! `fencepost slim`: what can be weakened or left out with every answer unchanged.
 
-use fencepost_check::{Budget, Options, Test};
+use fencepost_check::{Options, Test};
 use fencepost_repair::fix::costs::Costs;
 use fencepost_repair::slim::{SlimAnswer, Slimmed, Slimming, slim};
 use fencepost_syntax::Span;
@@ -8,40 +8,25 @@ use fencepost_tell::output::Status;
 use fencepost_tell::output::fix::diff;
 use fencepost_tell::output::slim as output;
 
-use super::check::{choice, collect, limits};
+use super::check::collect;
 use super::file::Choice;
-use super::fix::{TIME, costs, model, tests};
+use super::fix::{Asked, begin, model, tests};
 use super::library::Library;
-use super::readings;
 use crate::cli;
 use crate::exit::Exit;
 use crate::inputs::Input;
-use crate::memory;
 use crate::replace;
-use crate::signals::{CANCELLED, cancel_on_interrupt};
 use crate::terminal;
 
 pub(crate) fn run(options: &cli::Slim) -> Exit {
-    memory::choose(options.limits.memory_limit);
-    let library = Library::within(options.limits.time_limit);
-    let names: Vec<String> = options.model.iter().cloned().collect();
-    let chosen = match choice(&names, false, &library) {
-        Ok(chosen) => chosen,
+    let asked = Asked { limits: &options.limits, model: options.model.as_ref(), reading: &options.reading };
+    let begun = match begin(&asked, options.costs.as_deref()) {
+        Ok(begun) => begun,
         Err(exit) => return exit,
     };
-    let readings = match readings::chosen(&options.reading, &chosen) {
-        Ok(readings) => readings,
-        Err(exit) => return exit,
-    };
-    let Some(costs) = costs(options.costs.as_deref()) else { return Exit::BAD_INPUT };
     let mut exit = Exit::default();
-    let inputs = collect(&options.paths, &mut exit);
-    cancel_on_interrupt();
-    let time = options.limits.time_limit.unwrap_or(TIME);
-    let budget = Budget::new(Some(time), options.limits.memory_limit).cancelled_by(CANCELLED.clone());
-    let checking = Options { readings, budget, ..limits(&options.limits) };
-    for input in &inputs {
-        file(input, options, (&checking, &costs), (&chosen, &library), &mut exit);
+    for input in &collect(&options.paths, &mut exit) {
+        file(input, options, (&begun.checking, &begun.costs), (&begun.chosen, &begun.library), &mut exit);
     }
     exit
 }

@@ -107,6 +107,41 @@ fn store_buffering_of_x86_needs_two_fences() {
     assert_eq!(run.out.matches("`mfence` comes").count(), 2, "{}", run.out);
 }
 
+/// A ring of two stages and six rounds whose producer announces no bytes.
+fn ring_without_announcement() -> String {
+    let stage = "mul.lo.u32 %bo, %st, 8; mov.u32 %fa, full; add.u32 %fa, %fa, %bo; mov.u32 %ea, empty; add.u32 %ea, %ea, \
+                 %bo;\n mul.lo.u32 %so, %st, 16; mov.u32 %sa, s; add.u32 %sa, %sa, %so;";
+    let next = "add.u32 %st, %st, 1; setp.ne.u32 %p2, %st, 2; @%p2 bra N;\n mov.u32 %st, 0; xor.b32 %ph, %ph, 1;\nN: \
+                add.u32 %k, %k, 1; setp.lt.u32 %p3, %k, 6; @%p3 bra L;";
+    let values: Vec<String> = (10..16).flat_map(|value| vec![value.to_string(); 4]).collect();
+    let outcome: Vec<String> = (0..6).map(|at| format!("out[{at}] = {}", 10 + at)).collect();
+    format!(
+        "PTX ring\n{{ .global .b32 g[6][4] = {{{}}}; .shared .b32 s[2][4] = 0; .shared .mbarrier full[2] = 1; .shared .mbarrier \
+         empty[2] = 1; .global .u32 out[6] = 0; }}\nP0@cta 0, gpu 0 {{\n mov.u32 %k, 0; mov.u32 %st, 0; mov.u32 %ph, 1;\nL: \
+         {stage}\n mul.wide.u32 %go, %k, 16; mov.u64 %ga, g; add.u64 %ga, %ga, %go;\nW: \
+         mbarrier.try_wait.parity.shared::cta.b64 %p1, [%ea], %ph;\n @!%p1 bra W;\n mbarrier.arrive.shared::cta.b64 _, \
+         [%fa];\n cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%sa], [%ga], 16, [%fa];\n {next}\n}}\nP1@cta 0, \
+         gpu 0 {{\n mov.u32 %k, 0; mov.u32 %st, 0; mov.u32 %ph, 0;\nL: {stage}\nW: \
+         mbarrier.try_wait.parity.shared::cta.b64 %p1, [%fa], %ph;\n @!%p1 bra W;\n ld.shared.u32 %r, [%sa];\n mul.wide.u32 \
+         %oo, %k, 4; mov.u64 %oa, out; add.u64 %oa, %oa, %oo;\n st.global.u32 [%oa], %r;\n fence.proxy.async.shared::cta;\n \
+         mbarrier.arrive.shared::cta.b64 _, [%ea];\n {next}\n}}\nforall ({})\n",
+        values.join(", "),
+        outcome.join(" /\\ ")
+    )
+}
+
+#[test]
+fn a_repair_that_is_not_proved_the_cheapest_is_the_best_found() {
+    let run = fixed(&ring_without_announcement(), &[]);
+    assert!(run.out.contains("under ptx: repaired, best found (cost 1)"), "{}{}", run.out, run.err);
+    assert!(
+        run.out.contains("becomes `mbarrier.arrive.expect_tx.shared::cta.b64 _, [%fa], 16` (cost 1)"),
+        "{}",
+        run.out
+    );
+    assert!(run.out.contains("were not decided"), "{}", run.out);
+}
+
 #[test]
 fn barriers_parities_counts_and_places_are_repaired() {
     for (test, sentence) in [

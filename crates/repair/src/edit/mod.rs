@@ -241,6 +241,28 @@ impl Edit {
 }
 
 impl Change {
+    /// The threads that it changes; none where it is about what all of them share.
+    pub(crate) fn threads(&self) -> Vec<ThreadId> {
+        match self {
+            Change::Insert { at } => at.iter().map(|(anchor, _)| anchor.thread).collect(),
+            Change::Append { to, .. } => to.clone(),
+            Change::Poll { at, .. } | Change::Move { to: at, .. } => vec![at.thread],
+            Change::Alternate(alternate) => match &alternate.place {
+                Placed::New { at, .. } | Placed::Instead { at, .. } => vec![at.thread],
+            },
+            Change::Again(again) => vec![again.thread],
+            Change::Start { thread, .. }
+            | Change::Remove { thread, .. }
+            | Change::Strengthen { thread, .. }
+            | Change::Wait { thread, .. }
+            | Change::Replace { thread, .. }
+            | Change::Reword { thread, .. }
+            | Change::Return { thread, .. } => vec![*thread],
+            Change::Hand { thread, to, .. } => vec![*thread, to.thread],
+            Change::Declare { .. } | Change::Count { .. } => Vec::new(),
+        }
+    }
+
     /// The instructions of the text that it changes, or beside which it puts something.
     pub(crate) fn touched(&self) -> Vec<Span> {
         match self {

@@ -8,22 +8,10 @@ use fencepost_syntax::Source;
 use super::space::{Space, changed_program};
 use super::{Costs, FixAnswer, Fixing, fix};
 use crate::edit::Edit;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % most
-    }
-
-    fn of<'w>(&mut self, words: &[&'w str]) -> &'w str {
-        words[self.below(words.len())]
-    }
-}
+use crate::random::Random;
 
 /// Two or three threads of two accesses each, and an outcome.
-fn program(random: &mut Random) -> String {
+pub(super) fn program(random: &mut Random) -> String {
     let threads = if random.below(4) == 0 { 3 } else { 2 };
     let mut text = "PTX random\n{ x = 0; y = 0; }\n".to_owned();
     let mut registers = Vec::new();

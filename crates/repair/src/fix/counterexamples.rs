@@ -21,7 +21,7 @@ use fencepost_check::options::Options;
 use fencepost_check::session::Session;
 use fencepost_program::program::{Condition, Program};
 use fencepost_program::unfolding::{Event, TraceEnd, Unfolding};
-use fencepost_program::{EventId, LocationId, TraceId};
+use fencepost_program::{EventId, LocationId, ThreadId, TraceId};
 use fencepost_syntax::Span;
 
 use super::want::Want;
@@ -80,9 +80,14 @@ struct Counterexample {
     /// `(read, write)`.
     sources: Vec<(Which, Which)>,
     ends: Ends,
+    /// Those whose accesses race, or that wait for good; none where it is about all of them.
+    threads: Vec<ThreadId>,
     /// How often loops were unrolled for it.
     bound: u32,
 }
+
+/// A bad execution, and the two accesses of a race.
+type Found = (Bad, Shown, Option<(EventId, EventId)>);
 
 #[derive(Default)]
 pub(super) struct Counterexamples(Vec<Counterexample>);
@@ -99,27 +104,41 @@ impl Counterexamples {
             if let Aspect::Question(at) = want.aspect
                 && let Some(shown) = answers.witness(at)
             {
-                found.push((Bad::Question(at), shown.clone()));
+                found.push((Bad::Question(at), shown.clone(), None));
             }
         }
         for raced in &answers.races {
             let races = raced.set.races.iter().filter(|(key, _)| key.is_pair() && key.meaning != Meaning::Noted);
             let shown =
                 |execution: &Arc<Execution>| Shown { execution: Arc::clone(execution), of: Arc::clone(&raced.of) };
-            let races = races.map(|(key, example)| (Bad::Flag(key.flag.clone()), shown(&example.execution)));
-            found.extend(races.take(MOST_OF_ONE));
+            let races = races
+                .map(|(key, example)| (Bad::Flag(key.flag.clone()), shown(&example.execution), Some(example.pair)));
+            found.extend(of_most_threads(&raced.of, races.collect()).into_iter().take(MOST_OF_ONE));
         }
-        found.extend(answers.hang.yes().map(|shown| (Bad::Hang, shown.clone())));
+        found.extend(answers.hang.yes().map(|shown| (Bad::Hang, shown.clone(), None)));
         for broken in &answers.broken {
             let errors = broken.set.errors.iter().filter(|(key, _)| key.kind.is_error());
             let shown =
                 |execution: &Execution| Shown { execution: Arc::new(execution.clone()), of: Arc::clone(&broken.of) };
-            found.extend(errors.take(1).map(|(_, example)| (Bad::Protocol, shown(&example.execution))));
+            found.extend(errors.take(1).map(|(_, example)| (Bad::Protocol, shown(&example.execution), None)));
         }
         found.dedup_by(|one, other| one.0 == other.0 && Arc::ptr_eq(&one.1.execution, &other.1.execution));
-        let new = found.into_iter().filter_map(|(bad, shown)| Counterexample::new(bad, &shown, bound));
+        let new = found.into_iter().filter_map(|(bad, shown, pair)| Counterexample::new(bad, &shown, pair, bound));
         self.0.splice(0..0, new.take(MOST_OF_ONE));
         self.0.truncate(MOST);
+    }
+
+    /// Whether one of them races.
+    pub(super) fn race(&self) -> bool {
+        self.0.iter().any(|one| matches!(one.bad, Bad::Flag(_)))
+    }
+
+    /// How many of them are about none of these threads.
+    pub(super) fn left_alone(&self, threads: &[ThreadId]) -> usize {
+        let is_other = |one: &&Counterexample| {
+            !one.threads.is_empty() && !one.threads.iter().any(|thread| threads.contains(thread))
+        };
+        self.0.iter().filter(is_other).count()
     }
 
     /// Whether one of them is an execution of this program too.
@@ -141,8 +160,21 @@ impl Counterexamples {
     }
 }
 
+/// Those of other threads first: one change may rule out all that two threads do.
+fn of_most_threads(of: &Unfolding, mut found: Vec<Found>) -> Vec<Found> {
+    let thread = |id: EventId| of.events.get(id.index()).and_then(|event| event.thread);
+    let mut known = Vec::new();
+    found.sort_by_cached_key(|(bad, _, pair)| {
+        let threads = pair.map(|(one, other)| (thread(one), thread(other)));
+        let is_known = known.contains(&(bad.clone(), threads));
+        known.push((bad.clone(), threads));
+        is_known
+    });
+    found
+}
+
 impl Counterexample {
-    fn new(bad: Bad, shown: &Shown, bound: u32) -> Option<Counterexample> {
+    fn new(bad: Bad, shown: &Shown, pair: Option<(EventId, EventId)>, bound: u32) -> Option<Counterexample> {
         let Shown { execution, of } = shown;
         let event = |id: EventId| of.events.get(id.index());
         let way = |trace: &TraceId| {
@@ -158,7 +190,10 @@ impl Counterexample {
             Some(Which::Step { thread: thread.index(), at })
         };
         let source = |(write, read): &(EventId, EventId)| Some((which(*read)?, which(*write)?));
+        let threads = pair.into_iter().flat_map(|(one, other)| [one, other]);
+        let threads = threads.filter_map(|id| event(id)?.thread).collect();
         Some(Counterexample {
+            threads,
             bad,
             ways: execution.traces.iter().map(way).collect::<Option<_>>()?,
             sources: execution.rf.iter().map(source).collect::<Option<_>>()?,

@@ -12,6 +12,8 @@ mod compare;
 pub mod costs;
 mod counterexamples;
 pub mod difference;
+#[cfg(test)]
+mod followed;
 mod hit;
 mod oracle;
 pub(crate) mod paths;
@@ -24,11 +26,11 @@ pub(crate) mod strength;
 mod told;
 pub mod want;
 
+use fencepost_check::judge::found::Aspect;
 use fencepost_check::judge::readings;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::{EngineChoice, Options};
 use fencepost_check::test::Test;
-use fencepost_program::sections;
 use fencepost_report::WhyUnknown;
 use fencepost_report::fix::SCHEMA;
 pub use fencepost_report::fix::{Because, FixAnswer, FixReport};
@@ -40,8 +42,8 @@ use self::paths::Path;
 use self::run::{Outcome, Run};
 use self::search::Search;
 use self::space::Space;
-use self::want::Said;
-use crate::edit::{Change, Edit, Semantics};
+use self::want::{Said, Want};
+use crate::edit::Edit;
 
 /// How to look for a repair.
 pub struct Fixing<'f> {
@@ -112,12 +114,19 @@ pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
     Fixed { report, text }
 }
 
+/// What `check` says is missing.
+pub(crate) struct Orders {
+    pub(crate) edits: Vec<Edit>,
+    /// No execution has an outcome any more that an `exists` asks for and that one had.
+    pub(crate) rules_out: bool,
+}
+
 /// The cheapest changes that only take executions away and leave nothing wrong, for what `check` says is missing. What an
-/// `exists` finds is left as it is: only `forall`, `assert` and `~exists` say what is wrong. At most so many changed tests are
-/// looked at.
-pub(crate) fn orders(test: &Test, model: &LoadedModel, options: &Options, most: u64) -> Option<Vec<Edit>> {
-    let mut wants = want::wants(test, options, &|_| Some((true, Because::Expected)));
-    wants.retain(|want| !want.possible);
+/// `exists` finds is no matter: only `forall`, `assert` and `~exists` say what is wrong. `found` says which questions find
+/// something in the test as it is. At most so many changed tests are looked at.
+pub(crate) fn orders(test: &Test, model: &LoadedModel, options: &Options, found: &[bool], most: u64) -> Option<Orders> {
+    let (wants, others): (Vec<Want>, Vec<Want>) =
+        want::wants(test, options, &|_| Some((true, Because::Expected))).into_iter().partition(|want| !want.possible);
     let oracle = Oracle::new(test, model, (options, options), &wants).at_most(most);
     if oracle.judge(&[0], &[]) != Judged::Wrong {
         return None;
@@ -125,18 +134,18 @@ pub(crate) fn orders(test: &Test, model: &LoadedModel, options: &Options, most: 
     let space = Space::new(test, model, &Costs::default(), &|_| false);
     let as_it_stands = Path::none();
     let mut search = Search::new(&space, &as_it_stands, 0, &oracle);
-    let found = search.cheapest(u32::MAX)?;
-    let edits = search.edits(&found.choices);
-    let is_right = |rounds: u32| oracle.confirm(&edits, EngineChoice::Auto, rounds) == Judged::Right;
-    (is_right(0) && is_right(run::MORE_ROUNDS)).then(|| edits.into_iter().map(cited).collect())
-}
-
-/// With the section that says what the change brings.
-fn cited(edit: &Edit) -> Edit {
-    let section = match &edit.change {
-        Change::Strengthen { semantics: Some(Semantics::Relaxed), .. } => sections::MORALLY_STRONG,
-        Change::Strengthen { .. } => sections::PATTERNS,
-        _ => sections::FENCE,
+    let chosen = match search.quick(u32::MAX) {
+        Some(quick) => search.cheapest(quick.cost).unwrap_or(quick),
+        None => search.cheapest(u32::MAX)?,
     };
-    Edit { section, ..edit.clone() }
+    let edits = search.edits(&chosen.choices);
+    let is_right = |rounds: u32| oracle.confirm(&edits, EngineChoice::Auto, rounds) == Judged::Right;
+    if !is_right(0) || !is_right(run::MORE_ROUNDS) {
+        return None;
+    }
+    let is_found = |want: &Want| matches!(want.aspect, Aspect::Question(at) if found.get(at) == Some(&true));
+    let kept: Vec<Want> = others.into_iter().filter(is_found).collect();
+    let oracle = Oracle::new(test, model, (options, options), &kept);
+    let rules_out = !kept.is_empty() && oracle.confirm(&edits, EngineChoice::Auto, 0) == Judged::Lost;
+    Some(Orders { edits: edits.into_iter().cloned().collect(), rules_out })
 }

@@ -12,6 +12,7 @@ use fencepost_check::judge::readings::{self, Runs};
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::{CrossCheck, EngineChoice, Options, Outcomes, Wanted};
 use fencepost_check::test::Test;
+use fencepost_program::ThreadId;
 use fencepost_program::program::Program;
 use fencepost_report::answer::Answer;
 use fencepost_report::why::Why;
@@ -102,6 +103,16 @@ impl<'o> Oracle<'o> {
             self.known.borrow_mut().insert(name.to_vec(), Judged::Wrong);
         }
         is_wrong
+    }
+
+    /// Whether a known bad execution races.
+    pub(super) fn races(&self) -> bool {
+        self.counterexamples.borrow().race()
+    }
+
+    /// How many known bad executions are about other threads only.
+    pub(super) fn left_alone(&self, threads: &[ThreadId]) -> usize {
+        self.counterexamples.borrow().left_alone(threads)
     }
 
     fn look(&self, edits: &[&Edit]) -> Judged {

@@ -62,6 +62,8 @@ struct State<'s> {
     kept: Option<Option<Kept>>,
     best: Option<Best>,
     open: Option<Why>,
+    /// Per version: how many bad executions of the test are about threads that it leaves as they are.
+    left_alone: Vec<usize>,
 }
 
 impl<'r> Run<'r> {
@@ -76,7 +78,12 @@ impl<'r> Run<'r> {
         let searches = self.versions.iter().enumerate();
         let searches = searches.map(|(number, path)| Search::new(self.space, path, number, self.oracle)).collect();
         let keeps = vec![None; self.versions.len()];
-        let mut state = State { searches, keeps, kept: None, best: None, open: None };
+        let left_alone = |path: &Path| match path.threads() {
+            threads if threads.is_empty() => 0,
+            threads => self.oracle.left_alone(&threads),
+        };
+        let left_alone = self.versions.iter().map(left_alone).collect();
+        let mut state = State { searches, keeps, kept: None, best: None, open: None, left_alone };
         loop {
             self.bounds(&mut state);
             self.proof(&mut state);
@@ -92,16 +99,19 @@ impl<'r> Run<'r> {
 
     /// Some repairs, so that little is worth asking about afterwards.
     fn bounds(&self, state: &mut State<'_>) {
-        for version in 1..=self.guesses {
-            let path = &self.versions[version];
-            let found = state.searches[version].alone();
-            let found = found.filter(|_| path.edits.iter().all(only_orders) || self.keeps(state, version));
-            if self.take(state, version, found) || self.is_late(state) {
-                break;
-            }
+        let (likely, others): (Vec<usize>, Vec<usize>) =
+            (1..=self.guesses).partition(|version| state.left_alone[*version] == 0);
+        self.guessed(state, likely);
+        let below = state.below();
+        if !self.is_late(state) {
+            let found = state.searches[0].quick(below);
+            self.take(state, 0, found);
         }
         if state.below() > LITTLE {
             self.single(state);
+        }
+        if state.best.is_none() {
+            self.guessed(state, others);
         }
         // What is as cheap and one of the options is told rather: others are compared with it.
         let rest = std::iter::once(0).chain(self.guesses + 1..=self.guesses + self.proposed);
@@ -117,11 +127,29 @@ impl<'r> Run<'r> {
         }
     }
 
+    /// The first of these that is a repair as it stands.
+    fn guessed(&self, state: &mut State<'_>, versions: Vec<usize>) {
+        for version in versions {
+            let path = &self.versions[version];
+            let found = state.searches[version].alone();
+            let found = found.filter(|_| path.edits.iter().all(only_orders) || self.keeps(state, version));
+            if self.take(state, version, found) || self.is_late(state) {
+                return;
+            }
+        }
+    }
+
     /// The cheapest change of paths that is a repair by itself. Asked about with everything else added to it, each takes longer.
     fn single(&self, state: &mut State<'_>) {
         let mut order: Vec<usize> = (self.guesses + 1..self.versions.len()).collect();
-        // In a loop what is missing is mostly about the mbarrier of the round.
-        order.sort_by_key(|version| (!self.versions[*version].is_of_round(), self.versions[*version].cost));
+        // In a loop what is missing is mostly about the mbarrier of the round: a wait where something races, else an
+        // arrival. Threads of one text share their mistakes.
+        let races = self.oracle.races();
+        order.sort_by_cached_key(|version| {
+            let path = &self.versions[*version];
+            let each = path.cost / path.threads().len().max(1) as u32;
+            (!path.is_of_round(), path.waits() != races, state.left_alone[*version], each)
+        });
         for version in order {
             if self.is_late(state) {
                 return;

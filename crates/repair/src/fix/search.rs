@@ -23,6 +23,11 @@ pub(super) struct Chosen {
 /// Sets of equal cost that are looked at for a repair, for one further up and for alternatives.
 const MOST_ALIKE: usize = 24;
 
+/// How often the known bad executions are ruled out before a search for all of them takes over, and by how many options: where
+/// it takes more, something else than order is missing.
+const MOST_QUICK: usize = 4;
+const MOST_AT_ONCE: usize = 6;
+
 /// How it is known that a set is no repair.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum By {
@@ -77,16 +82,46 @@ impl<'s> Search<'s> {
         is_one.then(|| self.chosen(Vec::new()))
     }
 
+    /// Some repair that costs less than this: the smallest set that rules out the bad executions that are known, asked about,
+    /// and the same again with the bad execution that it has. Only the last asks for a search.
+    pub(super) fn quick(&mut self, below: u32) -> Option<Chosen> {
+        let left = below.checked_sub(self.path.cost)?;
+        let mut all = self.everything(left);
+        all.sort_by_key(|at| (self.space.least(self.space.places[*at]), *at));
+        let mut last = None;
+        for _ in 0..MOST_QUICK {
+            if self.is_shown_wrong(&self.with(&[], all.iter().copied())) {
+                return None;
+            }
+            let mut choices = self.needed(&[], &all, true, By::Known)?;
+            choices.sort_unstable();
+            for at in 0..choices.len() {
+                self.weaken(&mut choices, at, By::Known);
+            }
+            let chosen = self.chosen(choices);
+            if chosen.cost >= below || chosen.choices.len() > MOST_AT_ONCE || last.as_ref() == Some(&chosen) {
+                return None;
+            }
+            match self.judge(&chosen.choices) {
+                Judged::Right if !self.refuted.contains(&chosen.choices) => return Some(chosen),
+                Judged::Wrong => last = Some(chosen),
+                Judged::Right | Judged::Lost | Judged::Open(_) => return None,
+            }
+        }
+        None
+    }
+
     /// Some repair that costs less than this, with nothing in it that is not needed.
     pub(super) fn some(&mut self, below: u32) -> Option<Chosen> {
         let left = below.checked_sub(self.path.cost)?;
         let mut all = self.not_wrong_below(left)?;
         all.sort_by_key(|at| (self.space.least(self.space.places[*at]), *at));
-        let needed = if self.is_wrong(&[]) == Some(false) { Vec::new() } else { self.needed(&[], &all, false)? };
+        let needed =
+            if self.is_wrong(&[]) == Some(false) { Vec::new() } else { self.needed(&[], &all, false, By::Search)? };
         let mut choices = needed;
         choices.sort_unstable();
         for at in 0..choices.len() {
-            self.weaken(&mut choices, at)?;
+            self.weaken(&mut choices, at, By::Search);
         }
         let chosen = self.chosen(choices);
         (chosen.cost < below && !self.refuted.contains(&chosen.choices) && self.is_right(&chosen.choices))
@@ -235,36 +270,35 @@ impl<'s> Search<'s> {
     }
 
     /// What of these is needed beside the first: nothing of it may be left out. The earlier ones are kept rather.
-    fn needed(&mut self, base: &[usize], rest: &[usize], has_grown: bool) -> Option<Vec<usize>> {
+    fn needed(&mut self, base: &[usize], rest: &[usize], has_grown: bool, by: By) -> Option<Vec<usize>> {
         if self.oracle.is_over() {
             self.open.get_or_insert(Why::Time);
             return None;
         }
-        if has_grown && !self.is_wrong(&self.with(base, []))? {
+        if has_grown && !self.stays(&self.with(base, []), by)? {
             return Some(Vec::new());
         }
         if rest.len() <= 1 {
             return Some(rest.to_vec());
         }
         let (kept, dear) = rest.split_at(rest.len() / 2);
-        let of_dear = self.needed(&self.with(base, kept.iter().copied()), dear, true)?;
-        let of_kept = self.needed(&self.with(base, of_dear.iter().copied()), kept, !of_dear.is_empty())?;
+        let of_dear = self.needed(&self.with(base, kept.iter().copied()), dear, true, by)?;
+        let of_kept = self.needed(&self.with(base, of_dear.iter().copied()), kept, !of_dear.is_empty(), by)?;
         Some(of_kept.into_iter().chain(of_dear).collect())
     }
 
     /// The cheapest option in place of one of these with which they are a repair.
-    fn weaken(&mut self, choices: &mut [usize], at: usize) -> Option<()> {
+    fn weaken(&mut self, choices: &mut [usize], at: usize, by: By) {
         let own = choices[at];
         let mut options: Vec<usize> = self.space.of_place(self.space.places[own]).collect();
         options.sort_by_key(|at| self.space.costs[*at]);
         for option in options.into_iter().take_while(|at| self.space.costs[*at] < self.space.costs[own]) {
             choices[at] = option;
-            if self.is_wrong(choices) == Some(false) {
-                return Some(());
+            if self.stays(choices, by) == Some(false) {
+                return;
             }
             choices[at] = own;
         }
-        Some(())
     }
 
     /// This set is none, and nothing is known of others: one must differ from it.
@@ -290,7 +324,7 @@ impl<'s> Search<'s> {
         if raised == *choices {
             return;
         }
-        if self.stays_wrong(&raised, by) {
+        if self.stays(&raised, by) == Some(true) {
             *choices = raised;
             return;
         }
@@ -310,17 +344,18 @@ impl<'s> Search<'s> {
             let own = choices.iter().find(|at| self.space.places[**at] == place);
             let is_higher = own.is_none_or(|own| *own != option && self.space.is_below(*own, option));
             let raised = self.with(choices, [option]);
-            if is_higher && self.stays_wrong(&raised, by) {
+            if is_higher && self.stays(&raised, by) == Some(true) {
                 *choices = raised;
                 return;
             }
         }
     }
 
-    fn stays_wrong(&mut self, choices: &[usize], by: By) -> bool {
+    /// Whether these are known to be wrong; None where that is not decided.
+    fn stays(&mut self, choices: &[usize], by: By) -> Option<bool> {
         match by {
-            By::Known => self.is_shown_wrong(choices),
-            By::Search => self.is_wrong(choices) == Some(true),
+            By::Known => Some(self.is_shown_wrong(choices)),
+            By::Search => self.is_wrong(choices),
         }
     }
 

@@ -13,8 +13,8 @@ use crate::edit::{Change, Edit, Moved, Polled, size};
 use crate::propose::barrier::left_out;
 use crate::propose::flag::read_once;
 use crate::propose::phase::{buffer_release, idle_wait};
+use crate::propose::way::SKIPPED;
 use crate::propose::way::link::Plan;
-use crate::propose::way::{SKIPPED, plans};
 use crate::propose::{adjust, combined, kernel_line, phase, same_text, tcgen05};
 use crate::scene::anchor::{Anchor, Side};
 use crate::scene::{Scene, loops};
@@ -24,8 +24,6 @@ use crate::verify::{observe, rounds};
 
 /// Plans that are tried for one race.
 const MOST_PLANS: usize = 8;
-/// Plans of which more is tried, and how many of the second.
-const FURTHER: usize = 2;
 /// How far a piece is moved so that another is not needed.
 const NEAR: usize = 3;
 /// The size of an instruction that is put in.
@@ -204,9 +202,6 @@ pub(crate) fn search(
         if search.best.as_ref().is_some_and(|best| best.found <= Found::Right && !best.is_of_next()) {
             break;
         }
-    }
-    if search.best.is_none() {
-        search.both_ways(found);
     }
     search.smaller();
     if search.best.is_none() {
@@ -545,28 +540,6 @@ impl Search<'_, '_> {
         self.note(plan, found);
         if found.is_cure() {
             self.keep(plan, plan.edits.clone(), found);
-        }
-    }
-
-    /// What orders the accesses one way leaves the other way open where either may come first (locks): the rest is looked
-    /// for in the test with the first changes.
-    fn both_ways(&mut self, found: &[Plan]) {
-        let race = observe::places(self.scene.unfolding, self.pair);
-        for plan in found.iter().take(FURTHER) {
-            let first: Vec<&Edit> = plan.edits.iter().collect();
-            let Some(litmus) = Edit::apply_all(&first, &self.scene.test.litmus) else { continue };
-            let Some(left) = self.verifier.example(&litmus, race) else { continue };
-            let mut changed = self.scene.test.clone();
-            changed.litmus = litmus;
-            let second = Scene::new(&changed, &left.unfolding, &left.execution, self.scene.model);
-            for more in plans(&second, left.pair).into_iter().take(FURTHER) {
-                let edits: Vec<Edit> = plan.edits.iter().cloned().chain(more.edits).collect();
-                let found = self.check(&edits);
-                if found.is_cure() {
-                    self.keep(plan, edits, found);
-                    return;
-                }
-            }
         }
     }
 

@@ -8,19 +8,7 @@ use super::oracle::Oracle;
 use super::space::{Choices, Space};
 use super::{Costs, SlimAnswer, Slimming, slim};
 use crate::fix::space::changed_program;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % most
-    }
-
-    fn of<'w>(&mut self, words: &[&'w str]) -> &'w str {
-        words[self.below(words.len())]
-    }
-}
+use crate::random::Random;
 
 /// Two threads of two accesses each, with fences between and often a barrier, and an outcome.
 fn program(random: &mut Random) -> String {

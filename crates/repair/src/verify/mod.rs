@@ -73,13 +73,6 @@ impl Found {
     }
 }
 
-/// A race that is left: where, and an example.
-pub(crate) struct Left {
-    pub(crate) unfolding: Arc<Unfolding>,
-    pub(crate) execution: Execution,
-    pub(crate) pair: (EventId, EventId),
-}
-
 /// What was found of a changed test.
 #[derive(Clone)]
 enum Decided {
@@ -364,22 +357,6 @@ impl<'a> Verifier<'a> {
             self.seen(&program, Until::Never).map(|seen| seen.manners)
         };
         self.before.get_or_init(seen).as_ref()
-    }
-
-    /// An example of the race in a changed test that still has it.
-    pub(crate) fn example(&self, changed: &Litmus, race: Places) -> Option<Left> {
-        if self.is_too_much() || self.of_outcome {
-            return None;
-        }
-        let program = lower(changed).0?;
-        let Some(seen) = self.seen(&program, Until::Never) else {
-            self.work(IN_VAIN);
-            return None;
-        };
-        let unfolding = seen.unfolding;
-        let mut left = seen.races.races.into_values().filter(|example| places(&unfolding, example.pair) == race);
-        let example = left.next()?;
-        Some(Left { pair: example.pair, execution: (*example.execution).clone(), unfolding })
     }
 
     /// An execution of a changed test that answers this question as it should not be answered; None where there is none, or

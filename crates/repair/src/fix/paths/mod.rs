@@ -43,6 +43,17 @@ impl Path {
         }) && !self.edits.is_empty()
     }
 
+    /// Whether it is a loop that waits, or several.
+    pub(super) fn waits(&self) -> bool {
+        self.edits.iter().all(|edit| matches!(edit.change, Change::Poll { .. }))
+    }
+
+    /// The threads that it changes; none where a part of it is about what all of them share.
+    pub(super) fn threads(&self) -> Vec<ThreadId> {
+        let of_each: Vec<Vec<ThreadId>> = self.edits.iter().map(|edit| edit.change.threads()).collect();
+        if of_each.iter().any(Vec::is_empty) { Vec::new() } else { of_each.concat() }
+    }
+
     pub(super) fn new(pieces: Vec<(Edit, u32)>) -> Path {
         let (edits, each): (Vec<Edit>, Vec<u32>) = pieces.into_iter().unzip();
         let cost = each.iter().sum();

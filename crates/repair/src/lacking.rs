@@ -1,0 +1,129 @@
+//! Why a change of the general search (`fix`) is needed: what stands there now and orders too little, or what is not there. The
+//! proposers know the reason before the change; here it is read off the change and the race that it takes away.
+
+use fencepost_program::sections;
+use fencepost_program::tag::Tag;
+use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::{Fencing, Reason, Scoping, Strength, Waiting};
+use fencepost_syntax::Span;
+
+use crate::edit::{Change, Edit, Semantics};
+use crate::propose::{adjust, proxy_fence};
+use crate::scene::Scene;
+use crate::scene::anchor::{Anchor, Side, instruction, position};
+use crate::scene::statement::Here;
+
+/// The change with its reason, where there is one, and with the section that says what it brings.
+pub(crate) fn explained(scene: &Scene<'_>, pair: (EventId, EventId), edit: &Edit) -> Edit {
+    let (reason, section) = match &edit.change {
+        Change::Strengthen { thread, span, semantics, scope } => {
+            let wider = scope.map(|scope| adjust::too_narrow(scene, *thread, *span, scope));
+            match semantics {
+                Some(semantics) => stronger(scene, (*thread, *span), *semantics),
+                None if is_racing(scene, pair, (*thread, *span)) => {
+                    let reason = Scoping::ScopeNarrow { at: scene.site_at(*thread, *span) };
+                    (Some(reason.into()), sections::MORALLY_STRONG)
+                }
+                None => wider.flatten().map_or((None, sections::SCOPE), |(reason, section)| (Some(reason), section)),
+            }
+        }
+        Change::Replace { thread, span, by } if by.starts_with("fence.sc") => {
+            let reason = Strength::NotSequentiallyConsistent { at: scene.site_at(*thread, *span) };
+            (Some(reason.into()), "8.9.3, 9.7.15.4")
+        }
+        Change::Insert { at } => match at.as_slice() {
+            [(anchor, text)] => inserted(scene, pair, anchor, text),
+            _ => (None, sections::FENCE),
+        },
+        _ => (None, sections::FENCE),
+    };
+    Edit { reason, section, ..edit.clone() }
+}
+
+fn is_racing(scene: &Scene<'_>, pair: (EventId, EventId), (thread, span): (ThreadId, Span)) -> bool {
+    [pair.0, pair.1].iter().any(|id| scene.thread(*id) == Some(thread) && scene.event(scene.at(*id)).span == span)
+}
+
+/// An instruction whose words order too little.
+fn stronger(
+    scene: &Scene<'_>,
+    (thread, span): (ThreadId, Span),
+    semantics: Semantics,
+) -> (Option<Reason>, &'static str) {
+    let body = scene.test.litmus.threads.get(thread.index()).map(|thread| &thread.body);
+    let here = position(&scene.test.litmus, thread, span).and_then(|at| {
+        let instruction = instruction(body?.get(at)?)?;
+        Some(Here { thread, at, instruction })
+    });
+    let Some(here) = here else { return (None, sections::PATTERNS) };
+    let at = scene.site_at(thread, span);
+    let is_strong = ["relaxed", "acquire", "release", "acq_rel", "mmio"].into_iter().any(|word| here.has(word));
+    let is_weak = matches!(here.opcode(), "ld" | "st") && !is_strong;
+    let reason = match semantics {
+        Semantics::Relaxed => Strength::WeakMeanwhile { at },
+        _ if here.has("volatile") => Strength::OnlyVolatile { at },
+        _ if here.opcode() == "barrier" => Strength::RelaxedBarrier { at },
+        Semantics::Acquire if here.has("release") => Strength::AcquiresNothing { at },
+        Semantics::Release if here.has("acquire") => Strength::ReleasesNothing { at },
+        _ if is_weak => Strength::Weak { at },
+        _ => Strength::Relaxed { at },
+    };
+    let section = match (semantics, here.opcode()) {
+        (Semantics::Relaxed, _) => sections::MORALLY_STRONG,
+        (_, "mbarrier") => "9.7.15.16, 8.8",
+        (_, "barrier") => sections::BARRIER_CLUSTER,
+        _ => sections::PATTERNS,
+    };
+    (Some(reason.into()), section)
+}
+
+/// An instruction that is not there.
+fn inserted(
+    scene: &Scene<'_>,
+    pair: (EventId, EventId),
+    anchor: &Anchor,
+    text: &str,
+) -> (Option<Reason>, &'static str) {
+    let thread = || scene.thread_named(anchor.thread);
+    let asynchronous = [pair.0, pair.1].into_iter().find(|id| !scene.is_main(*id));
+    if text.starts_with("fence.proxy.") {
+        let is_apart = scene.proxy(pair.0) != scene.proxy(pair.1);
+        return (is_apart.then(|| proxy_fence::apart(scene, pair, None).into()), sections::FENCE);
+    }
+    if text.starts_with("tcgen05.fence::before") {
+        let reason = Fencing::NotOrderedBeforeSynchronisation { thread: thread() };
+        return (Some(reason.into()), sections::TCGEN05_PATTERNS);
+    }
+    if text.starts_with("tcgen05.fence::after") {
+        let reason = Fencing::NotOrderedAfterSynchronisation { thread: thread() };
+        return (Some(reason.into()), sections::TCGEN05_PATTERNS);
+    }
+    if text.contains(".wait") {
+        let reason = asynchronous.map(|id| Waiting::NothingWaitsFor { operation: scene.site(id) }.into());
+        return (reason, sections::COMPLETION_MECHANISMS);
+    }
+    let neighbours = neighbours(scene, anchor);
+    let between = |(first, second): (EventId, EventId)| (scene.site(first), scene.site(second));
+    if text.starts_with("fence.sc") {
+        let reason = neighbours.map(between).map(|(first, second)| Strength::NoFenceScBetween { first, second }.into());
+        return (reason, "8.9.3, 9.7.15.4");
+    }
+    if text.starts_with("fence.acq_rel") {
+        let reason = neighbours.map(between).map(|(first, second)| Strength::NothingKeeps { first, second }.into());
+        return (reason, "8.8, 9.7.15.4");
+    }
+    (None, sections::FENCE)
+}
+
+/// The accesses before and behind a gap.
+fn neighbours(scene: &Scene<'_>, anchor: &Anchor) -> Option<(EventId, EventId)> {
+    let is_access = |id: &EventId| scene.has(*id, Tag::Read) || scene.has(*id, Tag::Write);
+    let is_before = |id: &EventId| {
+        let start = scene.event(*id).span.start;
+        start < anchor.span.start || start == anchor.span.start && anchor.side == Side::After
+    };
+    let own: Vec<EventId> = scene.main_events(anchor.thread).into_iter().filter(is_access).collect();
+    let before = own.iter().copied().rfind(is_before)?;
+    let behind = own.into_iter().find(|id| !is_before(id))?;
+    Some((before, behind))
+}
