@@ -10,6 +10,10 @@
 mod compare;
 mod differential;
 mod edits;
+mod footprint_fragments;
+mod footprint_matrix;
+mod footprint_tcgen05;
+mod footprint_tile;
 mod found;
 mod patterns;
 mod program;

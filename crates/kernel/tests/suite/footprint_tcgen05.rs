@@ -1,7 +1,5 @@
 //! tcgen05: descriptors against the canonical layouts, tensor memory against walks over single elements.
 
-#![allow(clippy::unwrap_used)] // Helpers outside of test functions unwrap too.
-
 use std::collections::BTreeSet;
 
 use fencepost_kernel::footprint::matrix::{Major, Tile};

@@ -1,7 +1,5 @@
 //! ldmatrix, stmatrix and wmma against walks over single elements.
 
-#![allow(clippy::unwrap_used)] // Helpers outside of test functions unwrap too.
-
 use std::collections::BTreeSet;
 
 use fencepost_kernel::footprint::fragments::{Rows, Wmma};

@@ -1,6 +1,4 @@
-//! wgmma descriptors against the canonical layouts of PTX ISA 9.7.15.5.1.2.1.3 of PTX ISA 9.1, element by element.
-
-#![allow(clippy::unwrap_used)] // Helpers outside of test functions unwrap too.
+//! wgmma descriptors against the canonical layouts of 9.7.15.5.1.2.1.3 of PTX ISA 9.1, element by element.
 
 use std::collections::BTreeSet;
 

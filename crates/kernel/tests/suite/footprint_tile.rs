@@ -1,6 +1,4 @@
-//! Tensor copies against a walk over single elements, with the swizzle read off the tables of PTX ISA 5.5.7 of PTX ISA 9.1.
-
-#![allow(clippy::unwrap_used)] // Helpers outside of test functions unwrap too.
+//! Tensor copies against a walk over single elements, with the swizzle read off the tables of 5.5.7 of PTX ISA 9.1.
 
 use std::collections::BTreeMap;
 
