@@ -20,7 +20,7 @@ const GAPS: [&str; 7] = [
 
 /// A disagreement, the graver ones first.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// The run proves what the axioms refute.
     ProvedButRaces,
     ProvedButHangs,
@@ -44,7 +44,7 @@ pub enum Kind {
 
 impl Kind {
     /// Kinds that no program may show.
-    pub fn is_wrong(self) -> bool {
+    pub(crate) fn is_wrong(self) -> bool {
         !matches!(self, Kind::ProvedInAGap | Kind::FalseRaceWithDoubts | Kind::FalseHangWithDoubts | Kind::UnlistedRace)
     }
 }
@@ -55,13 +55,13 @@ impl fmt::Display for Kind {
     }
 }
 
-pub struct Compared {
-    pub kernel: Kernel,
-    pub model: Model,
-    pub kinds: Vec<Kind>,
+pub(crate) struct Compared {
+    pub(crate) kernel: Kernel,
+    pub(crate) model: Model,
+    pub(crate) kinds: Vec<Kind>,
 }
 
-pub fn compare(program: &Program, readings: Readings) -> Compared {
+pub(crate) fn compare(program: &Program, readings: Readings) -> Compared {
     let model = sides::model(program, readings);
     let run = |layout: Layout, seed: u64| sides::kernel(program, layout, readings, seed);
     // The same launch in another order of warps, and the same threads as lanes of one warp.
@@ -153,7 +153,7 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
 }
 
 /// Removes lines, and threads without any, as long as the kind of disagreement stays.
-pub fn shrunk(program: &Program, readings: Readings, kind: Kind) -> Program {
+pub(crate) fn shrunk(program: &Program, readings: Readings, kind: Kind) -> Program {
     let shows = |program: &Program| compare(program, readings).kinds.contains(&kind);
     let mut best = program.clone();
     loop {

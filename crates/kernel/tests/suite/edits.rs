@@ -14,7 +14,7 @@ fn some_thread(program: &Program, random: &mut Random) -> usize {
     if with.is_empty() { 0 } else { random.pick(&with) }
 }
 
-pub fn edit(program: &mut Program, random: &mut Random) {
+pub(crate) fn edit(program: &mut Program, random: &mut Random) {
     let id = fresh(program);
     let clusters = program.ctas() > 1;
     let thread = some_thread(program, random);
@@ -135,7 +135,7 @@ fn cover(clusters: bool, random: &mut Random) -> Cover {
 }
 
 /// Any item at all.
-pub fn any(clusters: bool, random: &mut Random) -> Item {
+pub(crate) fn any(clusters: bool, random: &mut Random) -> Item {
     let scopes: &[Scope] = if clusters { &[Scope::Cta, Scope::Cluster, Scope::Gpu] } else { &[Scope::Cta, Scope::Gpu] };
     let scope = random.pick(scopes);
     let strong = random.percent(25).then_some(scope);
@@ -263,7 +263,7 @@ fn joined(random: &mut Random) -> Program {
 }
 
 /// The program of a seed.
-pub fn program(seed: u64) -> Program {
+pub(crate) fn program(seed: u64) -> Program {
     let mut random = Random::new(seed);
     let mut program = match random.below(20) {
         0..=11 => patterns::pattern(random.below(patterns::COUNT), &mut random),

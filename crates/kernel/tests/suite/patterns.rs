@@ -6,55 +6,55 @@ use crate::random::Random;
 const A: &str = "ma";
 const B: &str = "mb";
 
-pub const BAR: Item = Item::Bar { id: 0, warps: None, arrive: false };
+pub(crate) const BAR: Item = Item::Bar { id: 0, warps: None, arrive: false };
 
-pub fn load(from: Place) -> Item {
+pub(crate) fn load(from: Place) -> Item {
     Item::Load { from, scope: None }
 }
 
-pub fn store(to: Place) -> Item {
+pub(crate) fn store(to: Place) -> Item {
     Item::Store { to, scope: None }
 }
 
-pub fn init(at: &'static str, count: u32) -> Item {
+pub(crate) fn init(at: &'static str, count: u32) -> Item {
     Item::Init { at, count }
 }
 
-pub fn arrive(at: &'static str) -> Item {
+pub(crate) fn arrive(at: &'static str) -> Item {
     Item::Arrive { at, rank: None, release: true, scope: Scope::Cta, expect: None, count: 1 }
 }
 
-pub fn arrive_expecting(at: &'static str, bytes: u32) -> Item {
+pub(crate) fn arrive_expecting(at: &'static str, bytes: u32) -> Item {
     Item::Arrive { at, rank: None, release: true, scope: Scope::Cta, expect: Some(bytes), count: 1 }
 }
 
-pub fn arrive_remotely(at: &'static str, rank: u32) -> Item {
+pub(crate) fn arrive_remotely(at: &'static str, rank: u32) -> Item {
     Item::Arrive { at, rank: Some(rank), release: true, scope: Scope::Cluster, expect: None, count: 1 }
 }
 
-pub fn wait(at: &'static str, parity: u32) -> Item {
+pub(crate) fn wait(at: &'static str, parity: u32) -> Item {
     Item::Wait { at, parity, acquire: true, scope: Scope::Cta }
 }
 
-pub fn wait_cluster(at: &'static str, parity: u32) -> Item {
+pub(crate) fn wait_cluster(at: &'static str, parity: u32) -> Item {
     Item::Wait { at, parity, acquire: true, scope: Scope::Cluster }
 }
 
-pub fn bulk_load() -> Item {
+pub(crate) fn bulk_load() -> Item {
     Item::BulkLoad { to: "sa", from: "ga", at: A }
 }
 
-pub const FENCE: Item = Item::FenceAsync(Cover::Everything);
-pub const FENCE_SHARED: Item = Item::FenceAsync(Cover::SharedCta);
+pub(crate) const FENCE: Item = Item::FenceAsync(Cover::Everything);
+pub(crate) const FENCE_SHARED: Item = Item::FenceAsync(Cover::SharedCta);
 
 fn meet(relaxed: bool) -> [Item; 2] {
     [Item::ClusterArrive { relaxed }, Item::ClusterWait]
 }
 
 /// A pattern, by its number.
-pub const COUNT: usize = 56;
+pub(crate) const COUNT: usize = 56;
 
-pub fn pattern(number: usize, random: &mut Random) -> Program {
+pub(crate) fn pattern(number: usize, random: &mut Random) -> Program {
     let any = [place("sa", 0), place("ga", 0), place("sa", 8), place("gb", 8)];
     let x = random.pick(&any);
     let threads: Vec<(u32, Vec<Item>)> = match number {

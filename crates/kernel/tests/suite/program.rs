@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Scope {
+pub(crate) enum Scope {
     Cta,
     Cluster,
     Gpu,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Cover {
+pub(crate) enum Cover {
     Everything,
     SharedCta,
     SharedCluster,
@@ -20,14 +20,14 @@ pub enum Cover {
 
 /// Eight bytes of a variable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Place {
-    pub name: &'static str,
-    pub offset: u32,
+pub(crate) struct Place {
+    pub(crate) name: &'static str,
+    pub(crate) offset: u32,
 }
 
 /// An instruction, or a loop that waits.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Item {
+pub(crate) enum Item {
     /// Weak without a scope.
     Load {
         from: Place,
@@ -179,7 +179,7 @@ pub enum Item {
 
 /// Where the threads of a test are in the kernel.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Layout {
+pub(crate) enum Layout {
     /// Each alone in a warp.
     Warps,
     /// Together in one warp; what each of them does is a branch of its own.
@@ -188,34 +188,34 @@ pub enum Layout {
 
 /// An item with a number that stays when others are removed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Line {
-    pub id: u32,
-    pub item: Item,
+pub(crate) struct Line {
+    pub(crate) id: u32,
+    pub(crate) item: Item,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Thread {
-    pub cta: u32,
-    pub lines: Vec<Line>,
+pub(crate) struct Thread {
+    pub(crate) cta: u32,
+    pub(crate) lines: Vec<Line>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Program {
-    pub threads: Vec<Thread>,
+pub(crate) struct Program {
+    pub(crate) threads: Vec<Thread>,
 }
 
 /// A text, and which item each of its lines belongs to.
-pub struct Text {
-    pub text: String,
-    pub items: BTreeMap<u32, u32>,
+pub(crate) struct Text {
+    pub(crate) text: String,
+    pub(crate) items: BTreeMap<u32, u32>,
 }
 
-pub const GLOBALS: [&str; 2] = ["ga", "gb"];
-pub const SHARED: [&str; 2] = ["sa", "sb"];
-pub const MBARRIERS: [&str; 2] = ["ma", "mb"];
-pub const FLAGS: [&str; 2] = ["fg", "fs"];
+pub(crate) const GLOBALS: [&str; 2] = ["ga", "gb"];
+pub(crate) const SHARED: [&str; 2] = ["sa", "sb"];
+pub(crate) const MBARRIERS: [&str; 2] = ["ma", "mb"];
+pub(crate) const FLAGS: [&str; 2] = ["fg", "fs"];
 
-pub fn place(name: &'static str, offset: u32) -> Place {
+pub(crate) fn place(name: &'static str, offset: u32) -> Place {
     Place { name, offset }
 }
 
@@ -411,7 +411,7 @@ impl Line {
 }
 
 impl Program {
-    pub fn new(threads: Vec<(u32, Vec<Item>)>) -> Program {
+    pub(crate) fn new(threads: Vec<(u32, Vec<Item>)>) -> Program {
         let mut id = 0;
         let mut number = |item: Item| {
             id += 1;
@@ -424,25 +424,25 @@ impl Program {
         Program { threads }
     }
 
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.threads.iter().map(|thread| thread.lines.len()).sum()
     }
 
-    pub fn items(&self) -> impl Iterator<Item = Item> {
+    pub(crate) fn items(&self) -> impl Iterator<Item = Item> {
         self.threads.iter().flat_map(|thread| thread.lines.iter().map(|line| line.item))
     }
 
-    pub fn ctas(&self) -> u32 {
+    pub(crate) fn ctas(&self) -> u32 {
         self.threads.iter().map(|thread| thread.cta + 1).max().unwrap_or(1)
     }
 
     /// The most threads of a CTA.
-    pub fn warps(&self) -> u32 {
+    pub(crate) fn warps(&self) -> u32 {
         let of = |cta: u32| self.threads.iter().filter(|thread| thread.cta == cta).count() as u32;
         (0..self.ctas()).map(of).max().unwrap_or(1)
     }
 
-    pub fn litmus(&self) -> Text {
+    pub(crate) fn litmus(&self) -> Text {
         let mut out = Lines::default();
         out.line("PTX random", None);
         let mut declarations = String::new();
@@ -476,11 +476,11 @@ impl Program {
     }
 
     /// Whether its threads can be lanes of one warp: barriers with a number count warps.
-    pub fn fits_a_warp(&self) -> bool {
+    pub(crate) fn fits_a_warp(&self) -> bool {
         !self.items().any(|item| matches!(item, Item::Bar { warps: Some(_), .. }))
     }
 
-    pub fn kernel(&self, layout: Layout) -> Text {
+    pub(crate) fn kernel(&self, layout: Layout) -> Text {
         let mut out = Lines::default();
         out.line(".version 9.0", None);
         out.line(".target sm_100a", None);

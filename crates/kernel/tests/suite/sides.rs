@@ -17,16 +17,16 @@ use fencepost_syntax::{Source, ptx};
 use crate::program::{Layout, Program, Text};
 
 /// Two items, the lower number first.
-pub type Pair = (u32, u32);
+pub(crate) type Pair = (u32, u32);
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Readings {
+pub(crate) enum Readings {
     Weakest,
     Strongest,
 }
 
 impl Readings {
-    pub fn policy(self) -> Policy {
+    pub(crate) fn policy(self) -> Policy {
         match self {
             Readings::Weakest => Policy::WEAKEST,
             Readings::Strongest => Policy::STRONGEST,
@@ -49,53 +49,53 @@ fn pair(a: u32, b: u32) -> Pair {
 
 /// What the run with clocks says.
 #[derive(Clone, Debug, Default)]
-pub struct Kernel {
-    pub races: BTreeSet<Pair>,
+pub(crate) struct Kernel {
+    pub(crate) races: BTreeSet<Pair>,
     /// The proxies of the racing accesses.
-    pub proxies: BTreeMap<Pair, BTreeSet<(&'static str, &'static str)>>,
-    pub hang: bool,
-    pub protocol: Vec<String>,
-    pub other: Vec<String>,
-    pub doubts: Vec<String>,
+    pub(crate) proxies: BTreeMap<Pair, BTreeSet<(&'static str, &'static str)>>,
+    pub(crate) hang: bool,
+    pub(crate) protocol: Vec<String>,
+    pub(crate) other: Vec<String>,
+    pub(crate) doubts: Vec<String>,
     /// Threads synchronise through memory.
-    pub flags: bool,
+    pub(crate) flags: bool,
 }
 
 impl Kernel {
-    pub fn is_clean(&self) -> bool {
+    pub(crate) fn is_clean(&self) -> bool {
         self.races.is_empty() && !self.hang && self.protocol.is_empty() && self.other.is_empty()
     }
 
-    pub fn is_sure(&self) -> bool {
+    pub(crate) fn is_sure(&self) -> bool {
         self.doubts.is_empty() && !self.flags
     }
 
-    pub fn is_proved(&self) -> bool {
+    pub(crate) fn is_proved(&self) -> bool {
         self.is_clean() && self.is_sure()
     }
 }
 
 /// What the axioms say; None where the search was not finished.
 #[derive(Clone, Debug, Default)]
-pub struct Model {
-    pub races: BTreeSet<Pair>,
+pub(crate) struct Model {
+    pub(crate) races: BTreeSet<Pair>,
     /// Findings that are no data races.
-    pub undefined: BTreeSet<String>,
-    pub race_free: Option<bool>,
-    pub ends: Option<bool>,
-    pub protocol: Vec<String>,
-    pub protocol_kept: Option<bool>,
-    pub outcomes: Option<u64>,
-    pub all_pairs: bool,
-    pub why: String,
+    pub(crate) undefined: BTreeSet<String>,
+    pub(crate) race_free: Option<bool>,
+    pub(crate) ends: Option<bool>,
+    pub(crate) protocol: Vec<String>,
+    pub(crate) protocol_kept: Option<bool>,
+    pub(crate) outcomes: Option<u64>,
+    pub(crate) all_pairs: bool,
+    pub(crate) why: String,
 }
 
 impl Model {
-    pub fn is_decided(&self) -> bool {
+    pub(crate) fn is_decided(&self) -> bool {
         self.race_free.is_some() && self.ends.is_some() && self.protocol_kept.is_some()
     }
 
-    pub fn is_clean(&self) -> bool {
+    pub(crate) fn is_clean(&self) -> bool {
         self.race_free == Some(true)
             && self.ends == Some(true)
             && self.protocol_kept == Some(true)
@@ -103,7 +103,7 @@ impl Model {
     }
 }
 
-pub fn module(text: &str) -> Module {
+pub(crate) fn module(text: &str) -> Module {
     let (tree, diagnostics) = ptx::parse(text);
     assert!(diagnostics.is_empty(), "{diagnostics:?}\n{text}");
     let (module, diagnostics) = decode(&tree);
@@ -111,7 +111,7 @@ pub fn module(text: &str) -> Module {
     module
 }
 
-pub fn launch(program: &Program, layout: Layout) -> Launch {
+pub(crate) fn launch(program: &Program, layout: Layout) -> Launch {
     let warps = if layout == Layout::Lanes { 1 } else { program.warps() };
     Launch {
         entry: "k".to_owned(),
@@ -126,7 +126,7 @@ pub fn launch(program: &Program, layout: Layout) -> Launch {
 }
 
 /// One run under these readings; if threads synchronise through memory, what this run saw counts.
-pub fn kernel(program: &Program, layout: Layout, readings: Readings, seed: u64) -> Kernel {
+pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed: u64) -> Kernel {
     let text = program.kernel(layout);
     let module = module(&text.text);
     let launch = launch(program, layout);
@@ -175,12 +175,12 @@ fn of_outcome(text: &Text, module: &Module, outcome: Outcome) -> Kernel {
     kernel
 }
 
-pub fn model(program: &Program, readings: Readings) -> Model {
+pub(crate) fn model(program: &Program, readings: Readings) -> Model {
     model_with(program, readings.settings())
 }
 
 /// The weakest readings, but that barriers of a warp order asynchronous operations.
-pub fn model_of_warps(program: &Program) -> Model {
+pub(crate) fn model_of_warps(program: &Program) -> Model {
     model_with(program, Readings::Weakest.settings().with("warp-sync-async", "orders"))
 }
 
