@@ -271,3 +271,12 @@ fn kernels_after_public_reports_have_the_answers_that_the_rules_give() {
     assert!(count >= 76, "only {count} kernels");
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+#[test]
+fn what_a_vote_at_a_barrier_gives_depends_on_the_votes() {
+    let text = |vote: &str| {
+        format!("{vote}\nsetp.eq.u32 %p2, %r6, 0;\nbar.red.or.pred %p3, 0, %p2;\n@%p3 st.global.u32 [%rd5], %r1;")
+    };
+    says(&small(&text("mov.u32 %r6, %r1;"), 64, &[]), 0, "proved");
+    says(&small(&text("mov.u32 %r6, %clock;"), 64, &[]), 3, "decided by a clock");
+}

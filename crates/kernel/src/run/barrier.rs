@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::Run;
 use super::warp::{Block, Fragment, lanes};
 use crate::code::op::{Order, Pc, Reduction, Scope, Source};
+use crate::memory::Taint;
 use crate::order::Known;
 use crate::order::clock::Object;
 use crate::report::{Doubt, Finding, Protocol, Rule};
@@ -25,8 +26,10 @@ pub(super) struct Named {
     last: Vec<(u32, u32, u32)>,
     this: Vec<(u32, u32, u32)>,
     /// The last generations, the newest at the end: what a wait for them receives, and their votes.
-    finished: VecDeque<(Rc<Known>, (u32, bool, bool))>,
+    finished: VecDeque<(Rc<Known>, (u32, bool, bool), Taint)>,
     votes: (u32, bool, bool),
+    /// What the votes depend on.
+    taint: Taint,
 }
 
 /// So many generations a thread may be behind at a barrier that others go on without.
@@ -100,6 +103,7 @@ impl Run<'_> {
                     this: Vec::new(),
                     finished: VecDeque::new(),
                     votes: (0, true, false),
+                    taint: 0,
                 },
             );
         }
@@ -114,7 +118,11 @@ impl Run<'_> {
             votes = (votes.0 + u32::from(value), votes.1 && value, votes.2 || value);
         }
         let thread = self.thread(warp, first);
+        let voted = self.warps[warp].taint_of(red.from, active);
+        let before = self.barriers.get(&(cta, number)).map_or(0, |named| named.taint);
+        let voted = self.union(voted, before);
         let Some(named) = self.barriers.get_mut(&(cta, number)) else { return };
+        named.taint = voted;
         if named.arrived == 0 {
             named.expected = expected;
             named.all = given.is_none();
@@ -187,7 +195,8 @@ impl Run<'_> {
         named.generation += 1;
         known.complete(named.object, named.generation);
         let votes = std::mem::replace(&mut named.votes, (0, true, false));
-        named.finished.push_back((Rc::new(known), votes));
+        let taint = std::mem::take(&mut named.taint);
+        named.finished.push_back((Rc::new(known), votes, taint));
         if named.finished.len() > BEHIND {
             named.finished.pop_front();
         }
@@ -215,7 +224,7 @@ impl Run<'_> {
         // Others may have met again since: what they know by then is not handed over here.
         let back = (named.generation - generation) as usize;
         let at = named.finished.len().saturating_sub(back);
-        let Some((known, result)) = named.finished.get(at).cloned() else { return false };
+        let Some((known, result, taint)) = named.finished.get(at).cloned() else { return false };
         self.order.receive(warp as u32, fragment.mask, &known);
         let code = Rc::clone(&self.code);
         if let crate::code::op::Op::Barrier { reduction, to: Some(to), .. } = &code[fragment.pc as usize].op {
@@ -227,7 +236,7 @@ impl Run<'_> {
             for lane in lanes(fragment.mask) {
                 self.warps[warp].set(*to, lane, value);
             }
-            self.set_taint(warp, *to, fragment.mask, 0);
+            self.set_taint(warp, *to, fragment.mask, taint);
         }
         true
     }
