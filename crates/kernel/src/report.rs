@@ -94,6 +94,8 @@ pub enum Waiting {
 pub enum Protocol {
     /// An operation on memory that is no mbarrier.
     NotAnMbarrier,
+    /// `mbarrier.init` where an mbarrier is in use.
+    InitialisedTwice,
     /// More arrivals than the phase has pending.
     TooManyArrivals,
     /// The tx-count leaves its range.

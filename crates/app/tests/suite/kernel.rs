@@ -96,6 +96,8 @@ fn protocols_and_bounds_are_checked() {
     let arrivals =
         "@%p1 bra DONE;\nmbarrier.init.shared::cta.b64 [%r5], 1;\nmbarrier.arrive.shared::cta.b64 _, [%r5], 2;\nDONE:";
     says(&small(arrivals, 32, &[]), 1, "more arrivals than the phase has pending");
+    let twice = "mbarrier.init.shared::cta.b64 [%r5], 1;\nmbarrier.init.shared::cta.b64 [%r5], 1;";
+    says(&small(twice, 1, &[]), 1, "initialised where one is in use");
     says(&small("mbarrier.arrive.shared::cta.b64 _, [%r5];", 1, &[]), 1, "not that of an initialised mbarrier");
     says(&small("st.global.u32 [%rd4+4096], %r1;", 1, &[]), 1, "4 bytes at a + 4096, which has 4096 bytes");
     says(&small("st.shared.u32 [%r4+8192], %r1;", 1, &[]), 1, "out-of-bounds");

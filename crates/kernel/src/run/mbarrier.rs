@@ -92,7 +92,9 @@ impl Run<'_> {
                 continue;
             }
             self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Initialise);
-            self.mbarriers.remove(&(cta, at));
+            if self.mbarriers.remove(&(cta, at)).is_some() {
+                self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::InitialisedTwice });
+            }
             let object = self.order.new_object();
             self.mbarriers.insert(
                 (cta, at),

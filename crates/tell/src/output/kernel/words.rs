@@ -112,6 +112,9 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
         Protocol::NotAnMbarrier => {
             ("the address is not that of an initialised mbarrier".to_owned(), sections::MBARRIER)
         }
+        Protocol::InitialisedTwice => {
+            ("an mbarrier is initialised where one is in use; invalidate it first".to_owned(), sections::MBARRIER)
+        }
         Protocol::TooManyArrivals => ("more arrivals than the phase has pending".to_owned(), sections::MBARRIER),
         Protocol::TooManyBytes => ("the tx-count leaves its range".to_owned(), sections::MBARRIER),
         Protocol::CountOutOfRange(count) => {
