@@ -1,5 +1,6 @@
 //! The question: is this launch free of races, hangs and errors? One run, or several.
 
+use crate::code::op::Op;
 use crate::code::{Entry, Module};
 use crate::launch::Launch;
 use crate::order::policy::Policy;
@@ -30,7 +31,7 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
     let clean = first.findings.is_empty() && first.doubts.is_empty();
     if clean || first.flags.is_empty() {
         let mut report = report_of(first);
-        settle_readings(&mut report, &|policy| run(policy, Credit::Determined, 0));
+        settle_readings(&mut report, &points(entry, launch), &|policy| run(policy, Credit::Determined, 0));
         return report;
     }
     // Threads synchronise through memory: what one run has seen of it, another need not see.
@@ -48,7 +49,7 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
             .extend(next.doubts.into_iter().filter(|doubt| !report.doubts.contains(doubt)).collect::<Vec<_>>());
     }
     report.doubts.extend(flags);
-    settle_readings(&mut report, &|policy| run(policy, Credit::Observed, 0));
+    settle_readings(&mut report, &points(entry, launch), &|policy| run(policy, Credit::Observed, 0));
     report
 }
 
@@ -70,8 +71,21 @@ fn report_of(outcome: Outcome) -> Report {
     }
 }
 
+/// The contested points that can matter to this entry.
+fn points(entry: &Entry, launch: &Launch) -> Vec<&'static str> {
+    let has = |is: fn(&Op) -> bool| entry.code.iter().any(|instruction| is(&instruction.op));
+    let tensor = has(|op| matches!(op, Op::Tcgen05Mma { .. } | Op::Tcgen05Copy { .. } | Op::Tcgen05Alloc { .. }));
+    let matters = |point: &&&str| match **point {
+        "async-cta" | "async-fence-remote" => launch.ctas_per_cluster() > 1,
+        "warp-sync-async" => has(|op| matches!(op, Op::SyncWarp { .. })),
+        "tcgen05-completion-fence" | "tcgen05-acq-rel-sync" => tensor,
+        _ => has(|op| matches!(op, Op::FenceProxyAsync(_))),
+    };
+    Policy::points().iter().filter(matters).copied().collect()
+}
+
 /// Races that a contested reading of the ISA rules out depend on it: which ones.
-fn settle_readings(report: &mut Report, run: &dyn Fn(Policy) -> Outcome) {
+fn settle_readings(report: &mut Report, points: &[&'static str], run: &dyn Fn(Policy) -> Outcome) {
     let races = |report: &Report| report.findings.iter().any(|finding| matches!(finding, Finding::Race { .. }));
     if !races(report) {
         return;
@@ -86,7 +100,7 @@ fn settle_readings(report: &mut Report, run: &dyn Fn(Policy) -> Outcome) {
     if !report.findings.iter().any(depends) {
         return;
     }
-    for point in Policy::points() {
+    for point in points {
         let with = keys(&run(Policy::WEAKEST.with(point, &Policy::STRONGEST)));
         for finding in &mut report.findings {
             let Some(key) = key(finding) else { continue };
@@ -105,7 +119,7 @@ fn settle_readings(report: &mut Report, run: &dyn Fn(Policy) -> Outcome) {
             && !strongest.contains(&key)
             && only.is_empty()
         {
-            *only = Policy::points().to_vec();
+            *only = points.to_vec();
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::signals::cancel_on_interrupt;
 use crate::terminal;
 
 /// After this no further repair is looked for.
-const MENDING: Duration = Duration::from_secs(3);
+const MENDING: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(options: &Kernel) -> Exit {
     memory::choose(options.memory_limit);

@@ -63,7 +63,7 @@ impl Run<'_> {
             }
             Op::Tcgen05Shift { at, group } => self.shift(warp, pc, active, *at, *group),
             Op::Tcgen05Mma { .. } => self.mma(warp, pc, active, op),
-            Op::Tcgen05Commit { at, group, multicast } => self.tensor_commit(warp, pc, active, *at, *group, *multicast),
+            Op::Tcgen05Commit { at, multicast, .. } => self.tensor_commit(warp, pc, active, *at, *multicast),
             Op::Tcgen05Before => {
                 let time = self.order.time(warp as u32);
                 self.order.change(warp as u32, active, |views, _| views.times.tensor_out = time);
@@ -345,9 +345,8 @@ impl Run<'_> {
     }
 
     /// An arrival when all earlier operations of the lane are complete.
-    fn tensor_commit(&mut self, warp: usize, pc: Pc, active: u32, at: Place, group: u8, multicast: Option<Source>) {
+    fn tensor_commit(&mut self, warp: usize, pc: Pc, active: u32, at: Place, multicast: Option<Source>) {
         self.effect(warp, pc, active);
-        let _ = group;
         for lane in lanes(active) {
             let at = self.commit_place(warp, lane, at);
             let Some((own, offset)) = self.mbarrier_at(warp, pc, lane, at) else { continue };
@@ -386,6 +385,8 @@ impl Run<'_> {
                         self.order.complete(*strand, Handle::Phase { object, phase });
                     }
                 }
+                // A later commit of the thread tells of this one too (reading).
+                self.warps[warp].groups.tensor.push((commit, lane));
             }
         }
     }
