@@ -11,6 +11,9 @@ use crate::order::Known;
 use crate::order::clock::Object;
 use crate::report::{Doubt, Finding, Protocol, Rule};
 
+/// Of `bar.red`: how many said yes, whether all did, whether any did.
+type Votes = (u32, bool, bool);
+
 /// A barrier `bar.sync id`.
 pub(super) struct Named {
     object: Object,
@@ -26,8 +29,8 @@ pub(super) struct Named {
     last: Vec<(u32, u32, u32)>,
     this: Vec<(u32, u32, u32)>,
     /// The last generations, the newest at the end: what a wait for them receives, and their votes.
-    finished: VecDeque<(Rc<Known>, (u32, bool, bool), Taint)>,
-    votes: (u32, bool, bool),
+    finished: VecDeque<(Rc<Known>, Votes, Taint)>,
+    votes: Votes,
     /// What the votes depend on.
     taint: Taint,
 }
