@@ -30,19 +30,19 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
     // What threads tell each other through memory matters only where the rest does not do.
     let clean = first.findings.is_empty() && first.doubts.is_empty();
     if clean || first.flags.is_empty() {
-        let mut report = report_of(first);
+        let mut report = report_of(first, entry);
         settle_readings(&mut report, &points(entry, launch), &|policy| run(policy, Credit::Determined, 0));
         return report;
     }
     // Threads synchronise through memory: what one run has seen of it, another need not see.
-    let mut report = report_of(run(Policy::WEAKEST, Credit::Observed, 0));
+    let mut report = report_of(run(Policy::WEAKEST, Credit::Observed, 0), entry);
     let flags: Vec<Doubt> = first.flags.iter().map(|pc| Doubt::Flags { pc: *pc }).collect();
     for seed in 1..u64::from(limits.schedules) {
         if !report.findings.is_empty() {
             break;
         }
         report.schedules += 1;
-        let next = report_of(run(Policy::WEAKEST, Credit::Observed, seed * 0x9e37_79b9));
+        let next = report_of(run(Policy::WEAKEST, Credit::Observed, seed * 0x9e37_79b9), entry);
         report.findings = next.findings;
         report
             .doubts
@@ -53,8 +53,8 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
     report
 }
 
-fn report_of(outcome: Outcome) -> Report {
-    let mut assumptions = Vec::new();
+fn report_of(outcome: Outcome, entry: &Entry) -> Report {
+    let mut assumptions = unchecked(entry, outcome.covered.strands > 0);
     // Only through memory does a CTA wait for one outside its cluster.
     if outcome.covered.ctas > 1 && !outcome.flags.is_empty() {
         assumptions.push("CTAs that wait for each other are on the GPU at the same time");
@@ -69,6 +69,41 @@ fn report_of(outcome: Outcome) -> Report {
         covered: outcome.covered,
         schedules: 1,
     }
+}
+
+/// Rules that a run does not look at, and that this entry could break (docs/kernels.md, "What is not there yet").
+fn unchecked(entry: &Entry, asynchronous: bool) -> Vec<&'static str> {
+    let has = |is: fn(&Op) -> bool| entry.code.iter().any(|instruction| is(&instruction.op));
+    let mut rules = Vec::new();
+    if asynchronous && has(|op| matches!(op, Op::SyncWarp { .. })) {
+        rules.push("what a lane knows by bar.warp.sync counts for what it starts behind another barrier");
+    }
+    if has(|op| matches!(op, Op::Wgmma { .. })) {
+        rules.push("wgmma.fence stands wherever registers of a wgmma were written");
+    }
+    if has(|op| matches!(op, Op::Tcgen05Load { .. })) {
+        rules.push("registers of tcgen05.ld are used behind tcgen05.wait::ld");
+    }
+    if has(|op| matches!(op, Op::GridWait | Op::GridLaunchDependents)) {
+        rules.push("no other kernel runs at the same time (griddepcontrol does nothing)");
+    }
+    if skips_a_fence(entry) {
+        rules.push("a branch on a loaded value counts as a dependency of the fences behind it (H6)");
+    }
+    rules
+}
+
+/// Whether a branch forwards may leave out a fence or a commit.
+fn skips_a_fence(entry: &Entry) -> bool {
+    let is_fence = |op: &Op| {
+        matches!(op, Op::Fence { .. } | Op::FenceProxyAsync(_) | Op::CopyAsyncCommit | Op::BulkCommit | Op::WgmmaCommit)
+    };
+    entry.code.iter().enumerate().any(|(pc, own)| match own.op {
+        Op::Branch { to } if own.guard.is_some() && to as usize > pc => {
+            entry.code[pc + 1..to as usize].iter().any(|skipped| is_fence(&skipped.op))
+        }
+        _ => false,
+    })
 }
 
 /// The contested points that can matter to this entry.
