@@ -282,3 +282,9 @@ fn what_a_vote_at_a_barrier_gives_depends_on_the_votes() {
     says(&small(&text("mov.u32 %r6, %r1;"), 64, &[]), 0, "proved");
     says(&small(&text("mov.u32 %r6, %clock;"), 64, &[]), 3, "decided by a clock");
 }
+
+#[test]
+fn a_misspelt_modifier_is_not_taken_for_another() {
+    says(&small(&neighbour("bar.snyc 0;"), 64, &[]), 1, "race");
+    says(&small("bar.snyc 0;", 64, &[]), 3, "`.snyc` is no modifier");
+}

@@ -6,6 +6,7 @@ mod memory;
 mod synchronise;
 mod tensor;
 mod warp;
+mod words;
 
 use std::collections::HashMap;
 
@@ -230,6 +231,9 @@ fn unmodelled(context: &Context, why: &str) -> Op {
 
 fn op(context: &Context) -> Decoded<Op> {
     let opcode = context.tree().opcode.node.as_str();
+    if let Some(word) = context.words().find(|word| !words::is_modifier(word)) {
+        return Err(format!("`.{word}` is no modifier"));
+    }
     match opcode {
         "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "discard" | "applypriority"
         | "createpolicy" | "cvta" | "isspacep" | "mapa" | "getctarank" | "ldmatrix" | "stmatrix" | "wmma"

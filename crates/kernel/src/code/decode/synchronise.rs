@@ -39,6 +39,9 @@ fn cluster(context: &Context) -> Decoded<Op> {
 }
 
 fn barrier(context: &Context) -> Decoded<Op> {
+    if !["sync", "arrive", "red"].iter().any(|word| context.has(word)) {
+        return Err("it neither waits nor arrives".to_owned());
+    }
     let reduction = match () {
         () if !context.has("red") => Reduction::None,
         () if context.has("popc") => Reduction::PopulationCount,
