@@ -32,7 +32,7 @@ fn of_entry(entry: &Entry) -> OfEntry<'_> {
         }
         let text = match &instruction.op {
             Op::Unmodelled { text, .. } => text.clone(),
-            Op::Call { name, .. } => format!("call {name}"),
+            Op::Call { name, .. } if name != "vprintf" && name != "__assertfail" => format!("call {name}"),
             _ => continue,
         };
         unmodelled.entry(text).or_insert((0, pc as Pc)).0 += 1;
@@ -58,6 +58,7 @@ fn feature(op: &Op) -> Option<&'static str> {
         Op::BulkLoad { .. } | Op::BulkStore { .. } => "bulk copies",
         Op::TensorLoad { .. } | Op::TensorStore { .. } => "tensor copies",
         Op::StoreAsync { .. } => "st.async",
+        Op::TryCancel { .. } => "cancelled launches",
         Op::Wgmma { .. } | Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait { .. } => "wgmma",
         Op::Tcgen05Mma { .. }
         | Op::Tcgen05Alloc { .. }

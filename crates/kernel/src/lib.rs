@@ -1,5 +1,6 @@
 //! Whole kernels: a PTX module and a launch in; a proof for that launch, or the race, hang or protocol error, out.
 
+mod buffer;
 pub mod check;
 pub mod code;
 pub mod footprint;

@@ -19,16 +19,7 @@ const WINDOW_STEP: u64 = 1 << 32;
 /// A shared address of another CTA of the cluster has the rank plus one above this bit.
 const RANK_SHIFT: u32 = 24;
 
-/// The number of a set of things that a value depends on; 0: none.
-pub type Taint = u32;
-
-#[derive(Debug)]
-pub struct Buffer {
-    pub name: String,
-    pub base: u64,
-    pub data: Vec<u8>,
-    taint: Vec<Taint>,
-}
+pub use crate::buffer::{Buffer, Content, Taint};
 
 /// Where an address leads.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -53,8 +44,9 @@ pub struct Memory {
     pub shared: Vec<Buffer>,
     pub ctas_per_cluster: u32,
     param: Vec<u8>,
-    local: HashMap<u32, Vec<u8>>,
+    local: HashMap<u32, Buffer>,
     local_bytes: u32,
+    unknown: Taint,
     /// How often something was written: who waits for a change looks here.
     pub version: u64,
 }
@@ -64,31 +56,24 @@ impl Memory {
         let mut buffers = Vec::new();
         for (index, spec) in launch.buffers.iter().enumerate() {
             let data = contents(&spec.contents, spec.bytes as usize);
-            let taint = match spec.contents {
-                Contents::Unknown => vec![unknown; data.len().div_ceil(4)],
-                _ => Vec::new(),
-            };
+            let taint = if matches!(spec.contents, Contents::Unknown) { unknown } else { 0 };
             let base = BUFFERS + BUFFER_STEP * index as u64;
-            buffers.push(Buffer { name: spec.name.clone(), base, data, taint });
+            buffers.push(Buffer::new(spec.name.clone(), base, data, taint));
         }
         for variable in &module.variables {
             if variable.address != 0 {
                 let mut data = variable.initial.clone();
                 data.resize(variable.bytes.unwrap_or(0) as usize, 0);
-                buffers.push(Buffer { name: variable.name.clone(), base: variable.address, data, taint: Vec::new() });
+                buffers.push(Buffer::new(variable.name.clone(), variable.address, data, 0));
             }
         }
         let base = BUFFERS - BUFFER_STEP;
         let name = "the workspace of a cooperative launch".to_owned();
-        buffers.push(Buffer { name, base, data: vec![0; WORKSPACE], taint: Vec::new() });
+        buffers.push(Buffer::new(name, base, vec![0; WORKSPACE], 0));
         let bytes = (entry.dynamic_shared + launch.shared) as usize;
-        let shared = (0..launch.ctas())
-            .map(|_| {
-                // Nobody knows what lies there at the start.
-                let taint = vec![unknown; bytes.div_ceil(4)];
-                Buffer { name: "shared memory".to_owned(), base: 0, data: vec![0; bytes], taint }
-            })
-            .collect();
+        // Nobody knows what lies there at the start.
+        let shared = (0..launch.ctas()).map(|_| Buffer::new("shared memory".to_owned(), 0, vec![0; bytes], unknown));
+        let shared = shared.collect();
         let mut memory = Memory {
             buffers,
             shared,
@@ -96,6 +81,7 @@ impl Memory {
             param: Vec::new(),
             local: HashMap::new(),
             local_bytes: entry.local_bytes,
+            unknown,
             version: 0,
         };
         memory.param = memory.parameters(entry, launch);
@@ -283,8 +269,8 @@ impl Memory {
         }
     }
 
-    /// Up to eight bytes and what they depend on.
-    pub fn read(&self, at: At, bytes: u32, thread: u32) -> (u64, Taint) {
+    /// Up to eight bytes.
+    pub fn read(&self, at: At, bytes: u32, thread: u32) -> u64 {
         let slice = |data: &[u8], offset: u64| {
             let mut value = [0; 8];
             let start = offset as usize;
@@ -294,36 +280,55 @@ impl Memory {
             u64::from_le_bytes(value)
         };
         match at {
-            At::Memory(region, offset) => match self.buffer(region) {
-                Some(buffer) => (slice(&buffer.data, offset), buffer.taint_of(offset)),
-                None => (0, 0),
+            At::Memory(region, offset) => self.buffer(region).map_or(0, |buffer| slice(&buffer.data, offset)),
+            At::Local(offset) => self.local.get(&thread).map_or(0, |buffer| slice(&buffer.data, offset)),
+            At::Param(offset) => slice(&self.param, offset),
+        }
+    }
+
+    /// Calls `each` with what the bytes there depend on.
+    pub fn taints(&self, at: At, bytes: u64, thread: u32, mut each: impl FnMut(Taint)) {
+        match at {
+            At::Memory(region, offset) => {
+                if let Some(buffer) = self.buffer(region) {
+                    buffer.taints(offset, bytes, each);
+                }
+            }
+            At::Local(offset) => match self.local.get(&thread) {
+                Some(buffer) => buffer.taints(offset, bytes, each),
+                None => each(self.unknown),
             },
-            At::Local(offset) => (self.local.get(&thread).map_or(0, |data| slice(data, offset)), 0),
-            At::Param(offset) => (slice(&self.param, offset), 0),
+            At::Param(_) => {}
         }
     }
 
     pub fn write(&mut self, at: At, bytes: u32, value: u64, taint: Taint, thread: u32) {
         let value = &value.to_le_bytes()[..bytes as usize];
         match at {
-            At::Memory(region, offset) => {
-                self.version += 1;
-                if let Some(buffer) = self.buffer_mut(region) {
-                    buffer.write(offset, value, taint);
-                }
-            }
+            At::Memory(region, offset) => self.put(region, offset, value, taint),
             At::Local(offset) => {
-                let size = self.local_bytes as usize;
-                let data = self.local.entry(thread).or_insert_with(|| vec![0; size]);
-                data[offset as usize..offset as usize + value.len()].copy_from_slice(value);
+                let (size, unknown) = (self.local_bytes as usize, self.unknown);
+                let fresh = || Buffer::new("local memory".to_owned(), 0, vec![0; size], unknown);
+                self.local.entry(thread).or_insert_with(fresh).write(offset, value, taint);
             }
             At::Param(_) => {}
         }
     }
 
     pub fn bytes(&self, region: Region, offset: u64, length: u64) -> Vec<u8> {
-        let found = self.buffer(region).and_then(|buffer| buffer.data.get(offset as usize..(offset + length) as usize));
-        found.map_or_else(|| vec![0; length as usize], <[u8]>::to_vec)
+        self.content(region, offset, length).bytes
+    }
+
+    /// Bytes with what they depend on, to be put elsewhere.
+    pub fn content(&self, region: Region, offset: u64, length: u64) -> Content {
+        self.buffer(region).map_or_else(|| Content::zero(length), |buffer| buffer.content(offset, length))
+    }
+
+    pub fn put_content(&mut self, region: Region, offset: u64, content: &Content) {
+        self.version += 1;
+        if let Some(buffer) = self.buffer_mut(region) {
+            buffer.write_content(offset, content);
+        }
     }
 
     pub fn put(&mut self, region: Region, offset: u64, data: &[u8], taint: Taint) {
@@ -333,37 +338,8 @@ impl Memory {
         }
     }
 
-    pub fn taint_of(&self, region: Region, offset: u64) -> Taint {
-        self.buffer(region).map_or(0, |buffer| buffer.taint_of(offset))
-    }
-
     pub fn parameter_bytes(&self, offset: u64, length: u64) -> Option<&[u8]> {
         self.param.get(offset as usize..(offset + length) as usize)
-    }
-}
-
-impl Buffer {
-    fn taint_of(&self, offset: u64) -> Taint {
-        self.taint.get((offset / 4) as usize).copied().unwrap_or(0)
-    }
-
-    fn write(&mut self, offset: u64, value: &[u8], taint: Taint) {
-        let start = offset as usize;
-        if let Some(data) = self.data.get_mut(start..start + value.len()) {
-            data.copy_from_slice(value);
-        }
-        if self.taint.is_empty() && taint == 0 {
-            return;
-        }
-        if self.taint.is_empty() {
-            self.taint = vec![0; self.data.len().div_ceil(4)];
-        }
-        let last = (start + value.len().max(1) - 1) / 4;
-        for cell in start / 4..=last {
-            if let Some(own) = self.taint.get_mut(cell) {
-                *own = taint;
-            }
-        }
     }
 }
 

@@ -113,6 +113,8 @@ pub enum Protocol {
     ClusterAlone,
     TensorMemory(String),
     /// The CTA may not have started when its shared memory is accessed from another.
+    /// `clusterlaunchcontrol.try_cancel` by a CTA that has looked at a refusal.
+    CancelAfterRefusal,
     AccessBeforeStart {
         owner: u32,
     },

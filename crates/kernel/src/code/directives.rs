@@ -178,12 +178,10 @@ pub(super) fn split_top(text: &str) -> Vec<&str> {
 
 /// The parameters in the parentheses of a header.
 pub(super) fn parameters(header: &str, name: &str) -> Result<Vec<Parameter>, String> {
-    let after = header.find(name).map_or("", |at| &header[at + name.len()..]);
-    let Some(list) = after.trim_start().strip_prefix('(') else { return Ok(Vec::new()) };
-    let end = matching(list).ok_or("its list of parameters is not closed")?;
+    let (_, list) = lists(header, name)?;
     let mut found = Vec::new();
     let mut offset = 0u32;
-    for text in split_top(&list[..end]) {
+    for text in split_top(list) {
         let is_pointer = text.contains(".ptr");
         let cleaned = without_pointer(text);
         let variable = variables(&cleaned)?.into_iter().next().ok_or("a parameter has no name")?;
@@ -202,6 +200,36 @@ pub(super) fn parameters(header: &str, name: &str) -> Result<Vec<Parameter>, Str
         offset += bytes;
     }
     Ok(found)
+}
+
+/// The texts in the parentheses before and behind the name of a function: its results and its parameters.
+fn lists<'t>(header: &'t str, name: &str) -> Result<(&'t str, &'t str), String> {
+    let keyword = [".entry", ".func"].iter().find_map(|word| Some(header.find(word)? + word.len()));
+    let mut rest = header[keyword.unwrap_or(0)..].trim_start();
+    let mut results = "";
+    if let Some(list) = rest.strip_prefix('(') {
+        let end = matching(list).ok_or("its list of results is not closed")?;
+        (results, rest) = (&list[..end], list[end + 1..].trim_start());
+    }
+    let rest = rest.strip_prefix(name).unwrap_or("").trim_start();
+    let Some(list) = rest.strip_prefix('(') else { return Ok((results, "")) };
+    let end = matching(list).ok_or("its list of parameters is not closed")?;
+    Ok((results, &list[..end]))
+}
+
+/// The names of the results and of the parameters of a function.
+pub(super) fn formal(header: &str, name: &str) -> Result<(Vec<String>, Vec<String>), String> {
+    let names = |list: &str| -> Result<Vec<String>, String> {
+        let mut found = Vec::new();
+        for text in split_top(list) {
+            let variables = variables(&without_pointer(text))?;
+            let variable = variables.into_iter().next().ok_or("a parameter has no name")?;
+            found.push(variable.name);
+        }
+        Ok(found)
+    };
+    let (results, parameters) = lists(header, name)?;
+    Ok((names(results)?, names(parameters)?))
 }
 
 /// `.param .u64 .ptr .global .align 1 p`: without what it says about the pointer's target.

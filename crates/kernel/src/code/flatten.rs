@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::ptx::Item;
 use fencepost_syntax::{Span, Spanned};
 
@@ -19,7 +19,18 @@ pub(super) struct Line<'t> {
     pub(super) span: Span,
     pub(super) block: Block,
     pub(super) location: Option<Location>,
+    /// The call that the line is part of: `ret` goes behind it. None in the entry itself.
+    pub(super) call: Option<u32>,
 }
+
+/// A function that a module defines: its header and its body.
+#[derive(Copy, Clone)]
+pub(super) struct Function<'t> {
+    pub(super) header: &'t str,
+    pub(super) body: &'t [Spanned<Item>],
+}
+
+pub(super) type Functions<'t> = HashMap<&'t str, Function<'t>>;
 
 #[derive(Default)]
 pub(super) struct Flat<'t> {
@@ -35,6 +46,13 @@ pub(super) struct Flat<'t> {
     /// Places of inlined functions, with the place of the call.
     callers: HashMap<Place, Place>,
     pending_label: Option<&'t str>,
+    functions: Functions<'t>,
+    /// Calls around the line under way: the name and the number of each.
+    calls: Vec<(&'t str, u32)>,
+    /// Where each call is over.
+    pub(super) returns: Vec<Pc>,
+    /// A parameter of a function that is called, as the caller names it.
+    aliases: HashMap<(Block, String), (Block, &'t str)>,
 }
 
 /// File, line and column of a `.loc`.
@@ -42,12 +60,19 @@ type Place = (u32, u32, u32);
 
 /// How many calls lie around an inlined line at most.
 const DEEPEST: u32 = 64;
+/// Limits on one entry with everything that it calls.
+const MOST_LINES: usize = 4_000_000;
+const MOST_REGISTERS: usize = 1_000_000;
 
 pub(super) type Failure = (Span, String);
 
 impl<'t> Flat<'t> {
-    pub(super) fn of(body: &'t [Spanned<Item>], specials: &[&str]) -> Result<Flat<'t>, Failure> {
-        let mut flat = Flat::default();
+    pub(super) fn of(
+        body: &'t [Spanned<Item>],
+        functions: &Functions<'t>,
+        specials: &[&str],
+    ) -> Result<Flat<'t>, Failure> {
+        let mut flat = Flat { functions: functions.clone(), ..Flat::default() };
         for name in specials {
             flat.names.push(((*name).to_owned(), Ty::U32));
         }
@@ -67,11 +92,48 @@ impl<'t> Flat<'t> {
                     self.pending_label = Some(label);
                     self.labels.insert((block, label), self.lines.len() as Pc);
                 }
+                Item::Instruction(tree) if self.calls_function(tree) => self.inline(block, tree, item.span)?,
                 Item::Instruction(tree) => {
-                    self.lines.push(Line { tree, span: item.span, block, location: self.location });
+                    let call = self.calls.last().map(|(_, call)| *call);
+                    self.lines.push(Line { tree, span: item.span, block, location: self.location, call });
+                    if self.lines.len() > MOST_LINES {
+                        return Err((item.span, format!("more than {MOST_LINES} instructions with what is called")));
+                    }
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Whether this is a call whose target is known and is not under way already.
+    fn calls_function(&self, tree: &Instruction) -> bool {
+        let target = called(tree);
+        target.is_some_and(|name| self.functions.contains_key(name) && self.calls.iter().all(|(own, _)| *own != name))
+            && tree.guard.is_none()
+    }
+
+    /// Puts the body of a function in the place of a call (9.7.14.5): its parameters are those that the caller names.
+    fn inline(&mut self, block: Block, tree: &'t Instruction, span: Span) -> Result<(), Failure> {
+        let Some(name) = called(tree) else { return Ok(()) };
+        let function = self.functions[name];
+        let (results, parameters) = directives::formal(function.header, name).map_err(|why| (span, why))?;
+        let (actual_results, actual_parameters) = arguments(tree);
+        if results.len() != actual_results.len() || parameters.len() != actual_parameters.len() {
+            return Err((span, format!("`{name}` has another number of parameters or results")));
+        }
+        let inner = self.parents.len() as Block;
+        let formal = results.into_iter().chain(parameters);
+        for (formal, actual) in formal.zip(actual_results.into_iter().chain(actual_parameters)) {
+            self.aliases.insert((inner, formal), (block, actual));
+        }
+        let call = self.returns.len() as u32;
+        self.returns.push(0);
+        self.calls.push((name, call));
+        let location = self.location;
+        self.block(function.body, None)?;
+        self.location = location;
+        self.calls.pop();
+        self.returns[call as usize] = self.lines.len() as Pc;
         Ok(())
     }
 
@@ -79,6 +141,9 @@ impl<'t> Flat<'t> {
         match name {
             "reg" => {
                 for (name, count, ty) in directives::registers(text).map_err(|why| (span, why))? {
+                    if self.names.len() + 2 * count as usize > MOST_REGISTERS {
+                        return Err((span, format!("more than {MOST_REGISTERS} registers")));
+                    }
                     self.declare(block, name, count, ty);
                 }
             }
@@ -120,15 +185,17 @@ impl<'t> Flat<'t> {
         Some(Location { file: place.0, line: place.1 })
     }
 
+    /// A register of 128 bits is two of 64, one behind the other.
     fn declare(&mut self, block: Block, name: String, count: u32, ty: Ty) {
         let first = self.names.len() as Register;
+        let halves = Ty::halves(ty);
         if count == 0 {
-            self.names.push((name.clone(), ty));
+            (0..halves).for_each(|_| self.names.push((name.clone(), ty)));
             self.registers.insert((block, name), (first, ty));
             return;
         }
         for index in 0..count {
-            self.names.push((format!("{name}{index}"), ty));
+            (0..halves).for_each(|_| self.names.push((format!("{name}{index}"), ty)));
         }
         self.families.insert((block, name), (first, count, ty));
     }
@@ -145,7 +212,7 @@ impl<'t> Flat<'t> {
             if let (Some(index), Some((first, count, ty))) = (index, self.families.get(&(block, prefix.to_owned())))
                 && index < *count
             {
-                return Some((first + index, *ty));
+                return Some((first + index * Ty::halves(*ty), *ty));
             }
             at = self.parents[block as usize];
         }
@@ -162,6 +229,10 @@ impl<'t> Flat<'t> {
     }
 
     pub(super) fn variable(&self, block: Block, name: &str) -> Option<&Variable> {
+        let (mut block, mut name) = (block, name);
+        while let Some((caller, own)) = self.outwards(block, |at| self.aliases.get(&(at, name.to_owned()))) {
+            (block, name) = (*caller, own);
+        }
         self.outwards(block, |at| {
             self.variables
                 .iter()
@@ -180,4 +251,34 @@ impl<'t> Flat<'t> {
         }
         None
     }
+}
+
+/// The function that an instruction calls by its name.
+pub(super) fn called(tree: &Instruction) -> Option<&str> {
+    if tree.opcode.node != "call" {
+        return None;
+    }
+    tree.operands.iter().find_map(|operand| match &operand.node {
+        Operand::Symbol(name) => Some(name.as_str()),
+        _ => None,
+    })
+}
+
+/// The names in the lists of a call: of results, before the function, and of parameters, behind it.
+pub(super) fn arguments(tree: &Instruction) -> (Vec<&str>, Vec<&str>) {
+    let (mut results, mut parameters, mut named) = (Vec::new(), Vec::new(), false);
+    for operand in &tree.operands {
+        match &operand.node {
+            Operand::Symbol(_) => named = true,
+            Operand::List(items) => {
+                let names = items.iter().filter_map(|item| match &item.node {
+                    Operand::Symbol(name) => Some(name.as_str()),
+                    _ => None,
+                });
+                if named { parameters.extend(names) } else { results.extend(names) }
+            }
+            _ => {}
+        }
+    }
+    (results, parameters)
 }

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use fencepost_syntax::ptx::{FunctionKind, Item};
 use fencepost_syntax::{Diagnostic, Span};
 
+use flatten::{Function, Functions};
 use op::{Op, Register, Source};
 use ty::Ty;
 
@@ -160,9 +161,15 @@ pub fn decode(tree: &fencepost_syntax::ptx::Module) -> (Module, Vec<Diagnostic>)
         }
     }
     directives::lay_out(&mut module.variables);
+    let mut functions = Functions::new();
+    for item in &tree.items {
+        if let Item::Function { kind: FunctionKind::Function, name, header, body } = &item.node {
+            functions.insert(&name.node, Function { header, body });
+        }
+    }
     for item in &tree.items {
         if let Item::Function { kind: FunctionKind::Entry, name, header, body } = &item.node {
-            match decode::entry(&module, name, header, body) {
+            match decode::entry(&module, &functions, name, header, body) {
                 Ok(entry) => module.entries.push(entry),
                 Err(diagnostic) => diagnostics.push(*diagnostic),
             }

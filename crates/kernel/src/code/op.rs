@@ -305,6 +305,11 @@ pub enum Op {
         from: Source,
         bits: u8,
     },
+    /// `mov.b128`: both halves.
+    MoveHalves {
+        to: [Option<Register>; 2],
+        from: [Source; 2],
+    },
     ToGeneric {
         to: Register,
         from: Source,
@@ -340,6 +345,18 @@ pub enum Op {
         to: Option<Register>,
         from: [Source; 2],
     },
+    /// Each element is an atomic of its own (9.7.15.5).
+    AtomicVector {
+        access: Access,
+        operation: Atomic,
+        to: Vec<Option<Register>>,
+        from: Vec<Source>,
+    },
+    /// Zeros over a range.
+    StoreBulk {
+        to: Place,
+        bytes: Source,
+    },
     Fence {
         order: Order,
         scope: Scope,
@@ -361,10 +378,10 @@ pub enum Op {
         index: Source,
         to: Vec<Pc>,
     },
+    /// A function without a body here; `results` are places in local memory, each with its bytes.
     Call {
         name: String,
-        results: Vec<Register>,
-        arguments: Vec<Source>,
+        results: Vec<(u64, u32)>,
     },
     Exit,
     Trap,
@@ -507,6 +524,21 @@ pub enum Op {
         tensor: Tensor,
         from: Place,
         reduce: bool,
+    },
+    /// `all`: the answer goes to every CTA of the cluster.
+    TryCancel {
+        to: Place,
+        mbarrier: Place,
+        all: bool,
+    },
+    IsCancelled {
+        to: Register,
+        answer: [Source; 2],
+    },
+    FirstCta {
+        to: Vec<Option<Register>>,
+        axes: Vec<u8>,
+        answer: [Source; 2],
     },
     BulkCommit,
     BulkWait {
@@ -706,6 +738,7 @@ impl Op {
             | Op::ToGeneric { to, .. }
             | Op::FromGeneric { to, .. } => vec![*to],
             Op::Opaque { to, .. } => to.clone(),
+            Op::MoveHalves { to, .. } => to.iter().flatten().copied().collect(),
             Op::SetPredicate { to, complement, .. } => [*to, *complement].into_iter().flatten().collect(),
             Op::Unpack { to, .. } => to.iter().flatten().copied().collect(),
             Op::Nothing => Vec::new(),

@@ -221,10 +221,42 @@ impl<'t> Context<'_, 't> {
         self.elements(operand).into_iter().map(|item| self.maybe_to(item)).collect()
     }
 
+    /// The halves of a 128-bit register, or `{low, high}`.
+    pub(super) fn halves_to(&self, operand: &'t Operand) -> Decoded<[Option<Register>; 2]> {
+        match operand {
+            Operand::Vector(_) => self.maybe_registers(operand)?.try_into().map_err(|_| two_halves()),
+            operand => {
+                let first = self.half(operand)?;
+                Ok([Some(first), Some(first + 1)])
+            }
+        }
+    }
+
+    pub(super) fn halves_from(&self, operand: &'t Operand) -> Decoded<[Source; 2]> {
+        match operand {
+            Operand::Vector(_) => self.sources(operand, Ty::U64)?.try_into().map_err(|_| two_halves()),
+            operand => {
+                let first = self.half(operand)?;
+                Ok([Source::Register(first), Source::Register(first + 1)])
+            }
+        }
+    }
+
+    fn half(&self, operand: &Operand) -> Decoded<Register> {
+        if self.declared(operand).is_none_or(|ty| ty.bits != 128) {
+            return Err("a register of 128 bits is expected".to_owned());
+        }
+        self.register_of(operand)
+    }
+
     pub(super) fn constant(&self, index: usize) -> Decoded<u64> {
         match self.from(index, Ty::U64)? {
             Source::Constant(value) => Ok(value),
             Source::Register(_) => Err("a constant is expected".to_owned()),
         }
     }
+}
+
+fn two_halves() -> Refused {
+    "128 bits are two halves".to_owned()
 }

@@ -43,6 +43,11 @@ impl Ty {
         u32::from(self.bits).div_ceil(8)
     }
 
+    /// How many registers of 64 bits hold it.
+    pub fn halves(self) -> u32 {
+        if self.bits == 128 { 2 } else { 1 }
+    }
+
     pub fn is_signed(self) -> bool {
         self.kind == Kind::Signed
     }

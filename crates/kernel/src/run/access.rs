@@ -161,7 +161,7 @@ impl Run<'_> {
             let thread = self.thread(warp, lane);
             for (index, to) in to.iter().enumerate() {
                 let part = shifted(at, index as u64 * u64::from(size));
-                let (value, of_memory) = self.memory.read(part, size, thread);
+                let (value, of_memory) = self.read_memory(part, size, thread);
                 let Some(to) = to else { continue };
                 let value = if access.ty.is_signed() { widened(access, value) } else { value };
                 let taint = self.union(taint, of_memory);
@@ -249,16 +249,40 @@ impl Run<'_> {
         }
     }
 
+    /// Up to eight bytes and what they depend on.
+    fn read_memory(&mut self, at: At, bytes: u32, thread: u32) -> (u64, Taint) {
+        (self.memory.read(at, bytes, thread), self.memory_taint(at, u64::from(bytes), thread))
+    }
+
+    pub(super) fn memory_taint(&mut self, at: At, bytes: u64, thread: u32) -> Taint {
+        let mut taint = 0;
+        self.memory.taints(at, bytes, thread, |own| taint = self.taints.union(taint, own));
+        taint
+    }
+
     /// Whether memory already holds what is stored, and the value is the same in every run: computed, or a token.
     fn leaves_as_is(&mut self, warp: usize, lane: u32, at: At, size: u32, from: &[Source]) -> bool {
         let thread = self.thread(warp, lane);
         from.iter().enumerate().all(|(index, source)| {
-            let (old, of_memory) = self.memory.read(shifted(at, index as u64 * u64::from(size)), size, thread);
+            let (old, of_memory) = self.read_memory(shifted(at, index as u64 * u64::from(size)), size, thread);
             let taint = self.warps[warp].taint_of(*source, 1 << lane);
             let taint = self.union(taint, of_memory);
             let bits = if size >= 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
             self.taints.is_token(taint) && old == self.warps[warp].get(*source, lane) & bits
         })
+    }
+
+    /// `st.bulk`: zeros over a range, weakly (9.7.10.14).
+    pub(super) fn store_bulk(&mut self, warp: usize, pc: Pc, active: u32, to: Place, bytes: Source) {
+        self.effect(warp, pc, active);
+        let record = self.record(warp, pc, Kind::Write, Path::Generic);
+        for lane in lanes(active) {
+            self.decide(warp, pc, 1 << lane, bytes);
+            let length = self.warps[warp].get(bytes, lane);
+            let Some((region, offset)) = self.region_at(warp, pc, lane, to, length) else { continue };
+            self.touch_lane(warp, record, lane, region, offset, length);
+            self.memory.put(region, offset, &vec![0; length as usize], 0);
+        }
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -281,7 +305,7 @@ impl Run<'_> {
             let At::Memory(region, offset) = at else { continue };
             let touched = self.touch_lane(warp, record, lane, region, offset, u64::from(size));
             let thread = self.thread(warp, lane);
-            let (old, of_memory) = self.memory.read(at, size, thread);
+            let (old, of_memory) = self.read_memory(at, size, thread);
             let [a, b] = from.map(|source| self.warps[warp].get(source, lane));
             let new = super::compute::atomic(operation, access.ty, old, a, b);
             let taint = self.taint_of_all(warp, &from, 1 << lane);
@@ -395,7 +419,7 @@ impl Run<'_> {
             if kind == Kind::Write {
                 self.memory.put(region, offset, &[0; 16], write);
             } else {
-                let own = self.memory.taint_of(region, offset);
+                let own = self.memory_taint(At::Memory(region, offset), 16, 0);
                 taint = self.union(taint, own);
             }
         }

@@ -10,7 +10,7 @@ use crate::footprint::Bytes;
 use crate::footprint::matrix::{Descriptor, Major, WgmmaShape};
 use crate::footprint::tensor_copy::{Direction, Global, Piece, Shape, TensorCopy};
 use crate::footprint::tensor_map::{Field, TensorMap};
-use crate::memory::{At, Taint};
+use crate::memory::{At, Content};
 use crate::order::record::{Handle, Kind, Path, Record, StrandId, StrandKind};
 use crate::order::{Cta, Region};
 use crate::report::{Doubt, Finding};
@@ -116,16 +116,15 @@ impl Run<'_> {
                     source_bytes.map_or(bytes, |source| (self.warps[warp].get(source, lane) as u32).min(bytes));
                 let length = if ignored { 0 } else { length };
                 let Some((region, offset)) = self.region_at(warp, pc, lane, to, u64::from(bytes)) else { continue };
-                let mut data = vec![0; bytes as usize];
-                let mut taint = 0;
+                let mut data = Content::default();
                 if length > 0 {
                     let Some((source, at)) = self.region_at(warp, pc, lane, from, u64::from(length)) else { continue };
                     self.touch_strand(read, strand, lane, source, Bytes::new(at, u64::from(length)), 0);
-                    data[..length as usize].copy_from_slice(&self.memory.bytes(source, at, u64::from(length)));
-                    taint = self.memory.taint_of(source, at);
+                    data = self.memory.content(source, at, u64::from(length));
                 }
+                data.append(&Content::zero(u64::from(bytes - length)));
                 self.touch_strand(write, strand, lane, region, Bytes::new(offset, u64::from(bytes)), 0);
-                self.memory.put(region, offset, &data, taint);
+                self.memory.put_content(region, offset, &data);
             }
         }
     }
@@ -251,8 +250,10 @@ impl Run<'_> {
             else {
                 continue;
             };
-            let data = self.memory.bytes(source, at, length);
-            let taint = self.memory.taint_of(source, at);
+            let mut data = self.memory.content(source, at, length);
+            if reduce {
+                data = data.with(self.taints.class(taint::FLOAT));
+            }
             let own = if let Region::Shared(cta) = target { cta } else { 0 };
             let receivers = self.receivers(warp, pc, lane, multicast, own);
             // The source is read once, and any of the receivers is told of that.
@@ -267,8 +268,7 @@ impl Run<'_> {
                 let kind = if reduce { Kind::Atomic } else { Kind::Write };
                 let write = self.strand_record(warp, pc, kind, Path::Async(strand));
                 self.touch_strand(write, strand, lane, target, Bytes::new(offset, length), 0);
-                let taint = if reduce { self.taints.class(taint::FLOAT) } else { taint };
-                self.memory.put(target, offset, &data, taint);
+                self.memory.put_content(target, offset, &data);
                 self.finish(warp, pc, lane, strand, completion, receiver, is_many, length);
                 if is_many {
                     self.tell_reader(reader, strand);
@@ -315,10 +315,7 @@ impl Run<'_> {
         let (bytes, place, taint) =
             match self.memory.resolve(Space::Generic, address, 128, self.warps[warp].cta, thread) {
                 Ok(At::Memory(region, offset)) => {
-                    let taint = (0..32).fold(0, |taint, cell| {
-                        let own = self.memory.taint_of(region, offset + cell * 4);
-                        self.taints.union(taint, own)
-                    });
+                    let taint = self.memory_taint(At::Memory(region, offset), 128, 0);
                     (self.memory.bytes(region, offset, 128), Some((region, offset)), taint)
                 }
                 Ok(At::Param(offset)) => {
@@ -471,19 +468,17 @@ impl Run<'_> {
     }
 
     fn copy_in(&mut self, warp: usize, region: Region, piece: &Piece) {
-        let (data, taint) = match piece.global {
+        let data = match piece.global {
             Global::Bytes(bytes) => self.global_bytes(warp, bytes),
-            Global::Fill | Global::Padding => (vec![0; piece.shared.len as usize], 0),
+            Global::Fill | Global::Padding => Content::zero(piece.shared.len),
         };
-        self.memory.put(region, piece.shared.start, &data, taint);
+        self.memory.put_content(region, piece.shared.start, &data);
     }
 
-    fn global_bytes(&self, warp: usize, bytes: Bytes) -> (Vec<u8>, Taint) {
+    fn global_bytes(&self, warp: usize, bytes: Bytes) -> Content {
         match self.memory.resolve(Space::Global, bytes.start, bytes.len, self.warps[warp].cta, 0) {
-            Ok(At::Memory(region, offset)) => {
-                (self.memory.bytes(region, offset, bytes.len), self.memory.taint_of(region, offset))
-            }
-            _ => (vec![0; bytes.len as usize], 0),
+            Ok(At::Memory(region, offset)) => self.memory.content(region, offset, bytes.len),
+            _ => Content::zero(bytes.len),
         }
     }
 
@@ -513,13 +508,14 @@ impl Run<'_> {
             self.touch_global(warp, pc, lane, write, strand, &pieces);
             for piece in &pieces {
                 if let Global::Bytes(bytes) = piece.global {
-                    let data = self.memory.bytes(region, piece.shared.start, bytes.len);
-                    let taint = self.memory.taint_of(region, piece.shared.start);
+                    let mut data = self.memory.content(region, piece.shared.start, bytes.len);
+                    if reduce {
+                        data = data.with(self.taints.class(taint::FLOAT));
+                    }
                     if let Ok(At::Memory(target, at)) =
                         self.memory.resolve(Space::Global, bytes.start, bytes.len, self.warps[warp].cta, 0)
                     {
-                        let taint = if reduce { self.taints.class(taint::FLOAT) } else { taint };
-                        self.memory.put(target, at, &data, taint);
+                        self.memory.put_content(target, at, &data);
                     }
                 }
             }
@@ -600,6 +596,8 @@ impl Run<'_> {
             let record = self.record(warp, pc, Kind::Write, Path::Generic);
             self.touch_lane(warp, record, lane, region, offset, 128);
             let taint = self.taint_of_all(warp, &[index, value], 1 << lane);
+            let old = self.memory_taint(At::Memory(region, offset), 128, 0);
+            let taint = self.union(taint, old);
             let (index, value) = (self.warps[warp].get(index, lane) as u32, self.warps[warp].get(value, lane));
             let bytes = self.memory.bytes(region, offset, 128);
             let map = <[u8; 128]>::try_from(bytes.as_slice()).ok().and_then(|bytes| TensorMap::from_bytes(&bytes));
@@ -630,9 +628,8 @@ impl Run<'_> {
         let views = Rc::new(views);
         self.touch_views(read, &views, lane, source, at, 128, 0);
         self.touch_views(write, &views, lane, target, offset, 128, 0);
-        let data = self.memory.bytes(source, at, 128);
-        let taint = self.memory.taint_of(source, at);
-        self.memory.put(target, offset, &data, taint);
+        let data = self.memory.content(source, at, 128);
+        self.memory.put_content(target, offset, &data);
         self.order.tick(warp as u32);
         let time = self.order.time(warp as u32);
         self.order.change(warp as u32, active, |views, _| views.release_maps(time));

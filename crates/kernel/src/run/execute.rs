@@ -10,7 +10,7 @@ use super::taint::{self, MADE_UP, MANY, WAIT};
 use super::warp::{Fragment, lanes};
 use crate::code::Instruction;
 use crate::code::op::{Op, Pc, Register, Source, Unknown};
-use crate::memory::Taint;
+use crate::memory::{At, Taint};
 use crate::report::{Cause, Doubt, Finding, Protocol};
 
 impl Run<'_> {
@@ -265,6 +265,7 @@ impl Run<'_> {
             Op::SetPredicate { .. } | Op::Set { .. } | Op::Convert { .. } | Op::InsertField { .. } => {
                 self.compute_other(warp, active, op);
             }
+            Op::MoveHalves { to, from } => self.move_halves(warp, active, *to, *from),
             Op::AddCarry { .. } | Op::Pack { .. } | Op::Unpack { .. } => self.compute_other(warp, active, op),
             Op::Opaque { to, from, why, commutes } => {
                 let class = if *why == Unknown::Float { taint::FLOAT } else { taint::ENVIRONMENT };
@@ -288,6 +289,15 @@ impl Run<'_> {
             Op::Load(access, to) => self.load(warp, pc, active, access, to),
             Op::Store(access, from) => self.store(warp, pc, active, access, from),
             Op::Atomic { access, operation, to, from } => self.atomic(warp, pc, active, access, *operation, *to, *from),
+            Op::AtomicVector { access, operation, to, from } => {
+                for (index, source) in from.iter().enumerate() {
+                    let mut access = access.clone();
+                    access.place.offset += index as i64 * i64::from(access.ty.bytes());
+                    let to = to.get(index).copied().flatten();
+                    self.atomic(warp, pc, active, &access, *operation, to, [*source, Source::Constant(0)]);
+                }
+            }
+            Op::StoreBulk { to, bytes } => self.store_bulk(warp, pc, active, *to, *bytes),
             Op::LoadMatrix { .. } | Op::StoreMatrix { .. } | Op::WmmaLoad { .. } | Op::WmmaStore { .. } => {
                 self.fragment(warp, pc, active, op);
             }
@@ -298,7 +308,7 @@ impl Run<'_> {
             | Op::FenceProxyAlias
             | Op::FenceMbarrierInit => self.fence(warp, pc, active, op),
             Op::Branch { .. } | Op::BranchIndexed { .. } | Op::Exit | Op::Trap | Op::Nothing | Op::BulkPrefetch => {}
-            Op::Call { name, .. } => self.call(warp, pc, active, name),
+            Op::Call { name, results } => self.call(warp, pc, active, name, results),
             Op::SyncWarp { .. }
             | Op::Shuffle { .. }
             | Op::Vote { .. }
@@ -342,18 +352,43 @@ impl Run<'_> {
                 let class = taint::STUB;
                 self.opaque(warp, active, to, &[], class);
             }
+            Op::TryCancel { to, mbarrier, all } => self.try_cancel(warp, pc, active, *to, *mbarrier, *all),
+            Op::IsCancelled { to, answer } => self.is_cancelled(warp, active, *to, *answer),
+            Op::FirstCta { to, axes, answer } => self.first_cta(warp, active, to, axes, *answer),
             _ => self.asynchronous(warp, pc, active, op),
         }
     }
 
-    fn call(&mut self, warp: usize, pc: Pc, active: u32, name: &str) {
+    fn move_halves(&mut self, warp: usize, active: u32, to: [Option<Register>; 2], from: [Source; 2]) {
+        let taints = from.map(|source| self.warps[warp].taint_of(source, active));
+        for lane in lanes(active) {
+            let values = from.map(|source| self.warps[warp].get(source, lane));
+            for (to, value) in to.iter().zip(values) {
+                to.iter().for_each(|to| self.warps[warp].set(*to, lane, value));
+            }
+        }
+        for (to, taint) in to.iter().zip(taints) {
+            to.iter().for_each(|to| self.set_taint(warp, *to, active, taint));
+        }
+    }
+
+    fn call(&mut self, warp: usize, pc: Pc, active: u32, name: &str, results: &[(u64, u32)]) {
         if name == "__assertfail" {
             let thread = self.thread(warp, active.trailing_zeros());
             self.find(2, pc, Finding::Assertion { pc, thread, name: name.to_owned() });
             self.stopped = true;
             return;
         }
-        self.doubt(Doubt::Stub { pc, name: name.to_owned() });
+        if name != "vprintf" {
+            self.doubt(Doubt::Stub { pc, name: name.to_owned() });
+        }
+        let stub = self.taints.class(taint::STUB);
+        for lane in lanes(active) {
+            let thread = self.thread(warp, lane);
+            for (at, bytes) in results {
+                (0..u64::from(*bytes)).for_each(|byte| self.memory.write(At::Local(at + byte), 1, 0, stub, thread));
+            }
+        }
     }
 
     #[allow(clippy::too_many_arguments)]

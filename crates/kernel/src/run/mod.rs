@@ -6,6 +6,7 @@
 mod access;
 mod asynchronous;
 mod barrier;
+mod cancel;
 mod collective;
 mod compute;
 mod execute;
@@ -16,7 +17,7 @@ pub mod taint;
 mod tensor;
 mod warp;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
 use crate::code::op::{Op, Pc, Space};
@@ -72,6 +73,9 @@ pub struct Run<'a> {
     doubts: BTreeSet<Doubt>,
     covered: Covered,
     stopped: bool,
+    /// Clusters that have not started, in a kernel that asks for their work; CTAs that have looked at a refusal.
+    not_started: VecDeque<u32>,
+    refused: BTreeSet<Cta>,
     /// Lanes of the instruction under way that cannot go on.
     blocking: Option<(u32, warp::Block)>,
     /// What the threads of each CTA know together when they end.
@@ -121,6 +125,8 @@ impl<'a> Run<'a> {
             doubts: BTreeSet::new(),
             covered: Covered::default(),
             stopped: false,
+            not_started: VecDeque::new(),
+            refused: BTreeSet::new(),
             blocking: None,
             exits: vec![Known::default(); ctas as usize],
             remote: BTreeSet::new(),
@@ -224,6 +230,7 @@ impl<'a> Run<'a> {
 
     /// Runs to the end, a hang, or a limit.
     pub fn run(mut self) -> Outcome {
+        self.hold_back();
         self.schedule();
         self.at_end();
         let races = std::mem::take(&mut self.order.races);
@@ -321,9 +328,11 @@ fn mixed(code: &[Instruction]) -> [bool; 2] {
             Op::BulkLoad { .. } | Op::BulkStore { .. } | Op::TensorLoad { .. } | Op::TensorStore { .. } => {
                 mixed = [true, true];
             }
-            Op::StoreAsync { .. } | Op::Wgmma { .. } | Op::Tcgen05Mma { .. } | Op::Tcgen05Copy { .. } => {
-                mixed[1] = true
-            }
+            Op::TryCancel { .. }
+            | Op::StoreAsync { .. }
+            | Op::Wgmma { .. }
+            | Op::Tcgen05Mma { .. }
+            | Op::Tcgen05Copy { .. } => mixed[1] = true,
             Op::TensormapCopyFence { .. } => mixed[0] = true,
             Op::Load(access, _) if access.read_only || access.place.space == Space::Const => mixed[0] = true,
             _ => {}

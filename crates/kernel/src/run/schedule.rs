@@ -16,6 +16,9 @@ impl Run<'_> {
         loop {
             let mut progress = false;
             for &warp in &order {
+                if !self.has_started(warp) {
+                    continue;
+                }
                 progress |= self.turn(warp);
                 if self.stopped {
                     return;
@@ -28,6 +31,9 @@ impl Run<'_> {
                 (patience, version) = (0, self.memory.version);
             }
             if progress {
+                continue;
+            }
+            if self.start_another() {
                 continue;
             }
             // Whoever polls a bounded number of times goes on without an answer.

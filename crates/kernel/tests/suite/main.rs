@@ -20,3 +20,4 @@ mod program;
 mod random;
 mod sides;
 mod theory;
+mod values;

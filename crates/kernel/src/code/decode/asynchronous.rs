@@ -124,3 +124,22 @@ fn tensor(context: &Context, reduce: bool) -> Decoded<Op> {
     let from = context.place(1, Space::Shared)?;
     Ok(Op::TensorStore { tensor: Tensor { map, coordinates, offsets: Vec::new(), mode }, from, reduce })
 }
+
+/// `clusterlaunchcontrol` (9.7.15.18, 9.7.15.19).
+pub(super) fn cancel(context: &Context) -> Decoded<Op> {
+    if context.has("try_cancel") {
+        let (to, mbarrier) = (context.place(0, Space::Shared)?, context.place(1, Space::Shared)?);
+        return Ok(Op::TryCancel { to, mbarrier, all: context.has("multicast::cluster::all") });
+    }
+    let answer = context.halves_from(context.operand(1)?)?;
+    if context.has("is_canceled") {
+        return Ok(Op::IsCancelled { to: context.to(0)?, answer });
+    }
+    let axes = match () {
+        () if context.has("get_first_ctaid::x") => vec![0],
+        () if context.has("get_first_ctaid::y") => vec![1],
+        () if context.has("get_first_ctaid::z") => vec![2],
+        () => vec![0, 1, 2, 3],
+    };
+    Ok(Op::FirstCta { to: context.maybe_registers(context.operand(0)?)?, axes, answer })
+}

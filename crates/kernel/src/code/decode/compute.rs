@@ -193,6 +193,9 @@ fn moved(context: &Context) -> Decoded<Op> {
     {
         return Ok(Op::Clock { to: context.register_of(to)? });
     }
+    if ty.bits == 128 {
+        return Ok(Op::MoveHalves { to: context.halves_to(to)?, from: context.halves_from(from)? });
+    }
     match (to, from) {
         (Operand::Vector(items), from) if !matches!(from, Operand::Vector(_)) => {
             let bits = ty.bits / items.len().max(1) as u8;
@@ -203,7 +206,6 @@ fn moved(context: &Context) -> Decoded<Op> {
             let part = Ty { kind: Kind::Bits, bits };
             Ok(Op::Pack { to: context.register_of(to)?, from: context.sources(from, part)?, bits })
         }
-        _ if ty.bits == 128 => Err("128-bit registers".to_owned()),
         (to, from) => {
             let from = [context.source(from, ty)?, ZERO, ZERO];
             Ok(Op::Compute { function: Function::Move, ty, to: context.register_of(to)?, from })

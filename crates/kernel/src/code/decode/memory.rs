@@ -10,7 +10,9 @@ pub(super) fn op(context: &Context, opcode: &str) -> Decoded<Op> {
     match opcode {
         "ld" | "ldu" => load(context),
         "st" if context.has("async") => store_async(context, false),
-        "st" if context.has("bulk") => Err(String::new()),
+        "st" if context.has("bulk") => {
+            Ok(Op::StoreBulk { to: context.place(0, context.space())?, bytes: context.from(1, Ty::U64)? })
+        }
         "st" => store(context),
         "red" if context.has("async") => store_async(context, true),
         "atom" | "red" => atomic(context, opcode),
@@ -52,16 +54,24 @@ fn load(context: &Context) -> Decoded<Op> {
     let place = context.place(1, context.space())?;
     let access = access(context, place, false)?;
     if access.ty.bits == 128 {
-        return Err("128-bit registers".to_owned());
+        return Ok(Op::Load(halved(access)?, context.halves_to(context.operand(0)?)?.to_vec()));
     }
     Ok(Op::Load(access, context.maybe_registers(context.operand(0)?)?))
+}
+
+/// A weak access of 128 bits touches what two of 64 do; a strong one is whole (8.2.4), which two are not.
+fn halved(access: Access) -> Decoded<Access> {
+    if access.order != Order::Weak {
+        return Err("a strong access of 128 bits".to_owned());
+    }
+    Ok(Access { ty: Ty { bits: 64, ..access.ty }, ..access })
 }
 
 fn store(context: &Context) -> Decoded<Op> {
     let place = context.place(0, context.space())?;
     let access = access(context, place, false)?;
     if access.ty.bits == 128 {
-        return Err("128-bit registers".to_owned());
+        return Ok(Op::Store(halved(access)?, context.halves_from(context.operand(1)?)?.to_vec()));
     }
     let from = context.sources(context.operand(1)?, access.ty)?;
     Ok(Op::Store(access, from))
@@ -88,10 +98,13 @@ fn atomic(context: &Context, opcode: &str) -> Decoded<Op> {
     let first = usize::from(opcode == "atom");
     let place = context.place(first, context.space())?;
     let access = access(context, place, true)?;
-    if access.ty.bits == 128
-        || context.words().any(|word| word.starts_with("v2") || word.starts_with("v4") || word == "v8")
-    {
-        return Err("a vector or 128 bits at once".to_owned());
+    if access.ty.bits == 128 {
+        return Err("an atomic of 128 bits".to_owned());
+    }
+    if context.words().any(|word| matches!(word, "v2" | "v4" | "v8")) {
+        let to = if opcode == "atom" { context.maybe_registers(context.operand(0)?)? } else { Vec::new() };
+        let from = context.sources(context.operand(first + 1)?, access.ty)?;
+        return Ok(Op::AtomicVector { access, operation, to, from });
     }
     let to = if opcode == "atom" { context.maybe_to(context.operand(0)?)? } else { None };
     let ty = access.ty;

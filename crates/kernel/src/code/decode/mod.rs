@@ -2,33 +2,34 @@
 
 mod asynchronous;
 mod compute;
+mod forms;
 mod memory;
 mod synchronise;
 mod tensor;
 mod warp;
-mod words;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fencepost_syntax::instruction::Operand;
 use fencepost_syntax::ptx::Item;
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use super::directives;
-use super::flatten::{Flat, Line};
+use super::flatten::{Flat, Functions, Line};
 use super::op::{Op, Register, Space};
 use super::operands::{Context, Decoded};
 use super::{Entry, Guard, Instruction, Module, SHARED_START, SPECIALS};
 
-pub(super) fn entry(
+pub(super) fn entry<'t>(
     module: &Module,
+    functions: &Functions<'t>,
     name: &Spanned<String>,
     header: &str,
-    body: &[Spanned<Item>],
+    body: &'t [Spanned<Item>],
 ) -> Result<Entry, Box<Diagnostic>> {
     let refuse = |why: String| Box::new(Diagnostic::error(name.span, format!("entry `{}`: {why}", name.node)));
     let parameters = directives::parameters(header, &name.node).map_err(refuse)?;
-    let mut flat = Flat::of(body, SPECIALS)
+    let mut flat = Flat::of(body, functions, SPECIALS)
         .map_err(|(span, why)| Box::new(Diagnostic::error(span, format!("cannot be read: {why}"))))?;
     let layout = lay_out(module, &mut flat);
     let mut code = Vec::new();
@@ -124,10 +125,11 @@ fn lay_out(module: &Module, flat: &mut Flat) -> Layout {
     for line in &flat.lines {
         line.tree.operands.iter().for_each(|operand| names_in(&operand.node, &mut named));
     }
+    let named: HashSet<&str> = named.into_iter().collect();
     let mut layout =
         Layout { places: HashMap::new(), shared: Vec::new(), dynamic: SHARED_START, uses_dynamic: false, local: 0 };
     let mut next = SHARED_START;
-    let of_module = module.variables.iter().filter(|variable| named.contains(&variable.name.as_str()));
+    let of_module = module.variables.iter().filter(|variable| named.contains(variable.name.as_str()));
     for variable in of_module.clone().filter(|variable| variable.space == Space::Shared) {
         if let Some(bytes) = variable.bytes {
             next = next.next_multiple_of(variable.align.max(1));
@@ -231,15 +233,14 @@ fn unmodelled(context: &Context, why: &str) -> Op {
 
 fn op(context: &Context) -> Decoded<Op> {
     let opcode = context.tree().opcode.node.as_str();
-    if let Some(word) = context.words().find(|word| !words::is_modifier(word)) {
-        return Err(format!("`.{word}` is no modifier"));
-    }
+    forms::check(context)?;
     match opcode {
         "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "discard" | "applypriority"
         | "createpolicy" | "cvta" | "isspacep" | "mapa" | "getctarank" | "ldmatrix" | "stmatrix" | "wmma"
         | "movmatrix" | "tensormap" => memory::op(context, opcode),
         "bar" | "barrier" | "mbarrier" | "fence" | "membar" | "griddepcontrol" => synchronise::op(context, opcode),
         "cp" => asynchronous::op(context),
+        "clusterlaunchcontrol" => asynchronous::cancel(context),
         "wgmma" | "tcgen05" | "mma" => tensor::op(context, opcode),
         "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "call" | "nanosleep" | "pmevent" | "setmaxnreg"
         | "shfl" | "vote" | "match" | "redux" | "elect" | "activemask" => warp::op(context, opcode),

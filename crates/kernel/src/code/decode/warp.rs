@@ -2,6 +2,7 @@
 
 use fencepost_syntax::instruction::Operand;
 
+use crate::code::flatten::{arguments, called};
 use crate::code::op::{Atomic, Op, Shuffle, Source, Vote};
 use crate::code::operands::{Context, Decoded};
 use crate::code::ty::{Kind, Ty};
@@ -14,7 +15,11 @@ pub(super) fn op(context: &Context, opcode: &str) -> Decoded<Op> {
             let to = context.flat.jump_table(context.line.block, table);
             Op::BranchIndexed { index: context.from(0, Ty::U32)?, to: to.ok_or("its list of labels is not declared")? }
         }
-        "ret" | "exit" => Op::Exit,
+        "ret" => match context.line.call {
+            Some(call) => Op::Branch { to: context.flat.returns[call as usize] },
+            None => Op::Exit,
+        },
+        "exit" => Op::Exit,
         "trap" => Op::Trap,
         "nanosleep" | "pmevent" | "brkpt" | "setmaxnreg" => Op::Nothing,
         "call" => call(context)?,
@@ -33,18 +38,18 @@ fn label(context: &Context, operand: &Operand) -> Decoded<u32> {
     context.flat.label(context.line.block, name).ok_or_else(|| format!("the label `{name}` is nowhere"))
 }
 
+/// A call that was not put in place: of a function outside the module, of itself, under a guard, or through a pointer.
+/// `vprintf` only prints: what it returns is not known, and it does nothing else.
 fn call(context: &Context) -> Decoded<Op> {
-    let mut name = String::new();
-    for operand in &context.tree().operands {
-        if let Operand::Symbol(symbol) = &operand.node {
-            name = symbol.clone();
-            break;
-        }
-    }
-    if name.is_empty() {
-        return Err("a call through a pointer".to_owned());
-    }
-    Ok(Op::Call { name, results: Vec::new(), arguments: Vec::new() })
+    let tree = context.tree();
+    let name = called(tree).ok_or("a call through a pointer")?.to_owned();
+    let (results, _) = arguments(tree);
+    let places = results.into_iter().map(|result| {
+        let variable = context.flat.variable(context.line.block, result);
+        let variable = variable.ok_or_else(|| format!("`{result}` is not declared"))?;
+        Ok((variable.address, variable.bytes.unwrap_or(0)))
+    });
+    Ok(Op::Call { name, results: places.collect::<Decoded<_>>()? })
 }
 
 /// The first of a pair `%r|%p`, and the second.

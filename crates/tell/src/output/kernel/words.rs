@@ -133,6 +133,10 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
             sections::BARRIER_CLUSTER,
         ),
         Protocol::TensorMemory(why) => (why.clone(), ""),
+        Protocol::CancelAfterRefusal => (
+            "a thread of this CTA has already looked at a refusal: another request is undefined".to_owned(),
+            sections::CLUSTERLAUNCHCONTROL_TRY_CANCEL,
+        ),
         Protocol::AccessBeforeStart { owner } => {
             (format!("CTA {owner}, whose memory this is, may not have started"), sections::EXIT)
         }

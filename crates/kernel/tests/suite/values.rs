@@ -1,0 +1,184 @@
+//! Values on their way: through local memory, halves, bytes, asynchronous copies and calls. What a value depends on goes
+//! with it, or a branch on it would be taken for determined.
+
+use fencepost_kernel::check::{Limits, check};
+use fencepost_kernel::code::decode;
+use fencepost_kernel::launch::read::read;
+use fencepost_kernel::report::{Doubt, Finding, Report};
+use fencepost_syntax::ptx;
+
+const LAUNCH: &str =
+    "entry = \"e\"\nblock = [64]\n[[buffer]]\nname = \"a\"\nbytes = 4096\n[[parameter]]\nbuffer = \"a\"\n";
+
+/// A kernel of 64 threads: `%rd1` is a buffer, `%rd2` the thread's own eight bytes there, `%r1` the thread, `s` shared.
+fn answer(functions: &str, body: &str) -> Report {
+    let text = format!(
+        ".version 9.0\n.target sm_90a\n.address_size 64\n{functions}\n.visible .entry e(.param .u64 a)\n{{\n\
+         .reg .pred %p<9>;\n.reg .b16 %h<9>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<20>;\n.reg .b128 %q<4>;\n\
+         .shared .align 128 .b8 s[2048];\n.shared .align 8 .b64 m;\n.local .align 16 .b8 own[32];\n\
+         ld.param.u64 %rd1, [a];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %rd2, %r1, 8, %rd1;\n{body}\nret;\n}}\n"
+    );
+    let (tree, errors) = ptx::parse(&text);
+    assert!(errors.is_empty(), "{errors:?}\n{text}");
+    let (module, errors) = decode(&tree);
+    assert!(errors.is_empty(), "{errors:?}\n{text}");
+    let launch = read(LAUNCH, &module, &module.entries[0], &|_| Err("no file".to_owned()));
+    let launch = launch.unwrap_or_else(|wrong| panic!("{}", wrong.message));
+    check(&module, &module.entries[0], &launch, &Limits::default())
+}
+
+fn proved(report: &Report) -> bool {
+    report.findings.is_empty() && report.doubts.is_empty()
+}
+
+fn decided(report: &Report) -> bool {
+    report.doubts.iter().any(|doubt| matches!(doubt, Doubt::Decided { .. }))
+}
+
+/// A branch on what `%r9` holds, around a store.
+const BRANCH: &str = "setp.eq.u32 %p1, %r9, 0;\n@%p1 bra END;\nst.global.u32 [%rd2], %r1;\nEND:";
+
+#[test]
+fn a_clock_is_remembered_wherever_it_goes() {
+    let ways = [
+        "st.local.u32 [own+4], %r8;\nld.local.u32 %r9, [own+4];",
+        "mov.u32 %r7, 1;\nst.local.v2.u32 [own], {%r7, %r8};\nld.local.u64 %rd3, [own];\nshr.u64 %rd3, %rd3, 32;\ncvt.u32.u64 %r9, %rd3;",
+        "cvt.u16.u32 %h1, %r8;\nst.global.u8 [%rd2], %h1;\nmov.u16 %h2, 0;\nst.global.u8 [%rd2+1], %h2;\nld.global.u8 %h3, [%rd2];\ncvt.u32.u16 %r9, %h3;",
+        "cvt.u16.u32 %h1, %r8;\nst.global.u8 [%rd2+3], %h1;\nld.global.u32 %r9, [%rd2];",
+        "st.global.u32 [%rd2+4], %r8;\nld.global.u64 %rd3, [%rd2];\ncvt.u32.u64 %r9, %rd3;",
+        "mov.u64 %rd4, {%r1, %r8};\nmov.b128 %q1, {%rd4, %rd4};\nmov.b128 {%rd5, %rd6}, %q1;\ncvt.u32.u64 %r9, %rd6;",
+    ];
+    for way in ways {
+        let report = answer("", &format!("mov.u32 %r8, %clock;\n{way}\n{BRANCH}"));
+        assert!(decided(&report) && report.findings.is_empty(), "{way}\n{report:?}");
+        let report = answer("", &format!("mov.u32 %r8, 5;\n{way}\n{BRANCH}"));
+        assert!(proved(&report), "{way}\n{report:?}");
+    }
+}
+
+#[test]
+fn local_memory_holds_nothing_known_before_it_is_written() {
+    assert!(decided(&answer("", &format!("ld.local.u32 %r9, [own];\n{BRANCH}"))));
+}
+
+#[test]
+fn an_asynchronous_copy_carries_what_each_byte_depends_on() {
+    let copy = "mov.u32 %r3, s;\nshl.b32 %r4, %r1, 3;\nadd.s32 %r5, %r3, %r4;\n\
+        cp.async.ca.shared.global [%r5], [%rd2], 8;\ncp.async.wait_all;\nld.shared.u32 %r9, [%r5+4];";
+    let report = |value: &str| answer("", &format!("{value}\nst.global.u32 [%rd2+4], %r8;\n{copy}\n{BRANCH}"));
+    assert!(decided(&report("mov.u32 %r8, %clock;")));
+    assert!(proved(&report("mov.u32 %r8, 5;")));
+}
+
+const DOUBLE: &str = ".func (.param .b32 result) twice(.param .b32 number)\n{\n.reg .pred %p<3>;\n.reg .b32 %r<4>;\n\
+    ld.param.b32 %r1, [number];\nsetp.gt.u32 %p1, %r1, 40;\n@%p1 bra LARGE;\nadd.u32 %r2, %r1, %r1;\n\
+    st.param.b32 [result], %r2;\nret;\nLARGE:\nmov.u32 %r2, 0;\nst.param.b32 [result], %r2;\nret;\n}\n";
+
+fn call(name: &str, from: &str, to: &str) -> String {
+    format!(
+        "{{\n.param .b32 param0;\nst.param.b32 [param0], {from};\n.param .b32 retval0;\ncall.uni (retval0), {name}, (param0);\n\
+         ld.param.b32 {to}, [retval0];\n}}\n"
+    )
+}
+
+/// `%r9` becomes the number that the host would have, or the kernel traps.
+fn expecting(number: &str) -> String {
+    format!("{number}\nsetp.ne.u32 %p2, %r9, %r10;\n@%p2 trap;\nst.global.u32 [%rd2], %r9;")
+}
+
+#[test]
+fn a_function_runs_where_it_is_called() {
+    let body = format!(
+        "{}{}{}",
+        call("twice", "%r1", "%r8"),
+        call("twice", "%r8", "%r9"),
+        expecting("setp.gt.u32 %p3, %r1, 20;\nshl.b32 %r10, %r1, 2;\n@%p3 mov.u32 %r10, 0;",)
+    );
+    let report = answer(DOUBLE, &body);
+    assert!(proved(&report), "{report:?}");
+    let wrong = body.replace("shl.b32 %r10, %r1, 2", "shl.b32 %r10, %r1, 1");
+    assert!(answer(DOUBLE, &wrong).findings.iter().any(|finding| matches!(finding, Finding::Trap { .. })));
+}
+
+#[test]
+fn functions_that_call_functions_and_themselves() {
+    let outer = format!(
+        "{DOUBLE}.func (.param .b32 result) four(.param .b32 number)\n{{\n.reg .b32 %r<4>;\nld.param.b32 %r1, [number];\n{}\
+         st.param.b32 [result], %r2;\nret;\n}}\n",
+        call("twice", "%r1", "%r2")
+    );
+    let body = format!(
+        "{}{}",
+        call("four", "%r1", "%r9"),
+        expecting("shl.b32 %r10, %r1, 1;\nsetp.gt.u32 %p3, %r1, 40;\n@%p3 mov.u32 %r10, 0;")
+    );
+    let report = answer(&outer, &body);
+    assert!(proved(&report), "{report:?}");
+    let endless = outer.replace("(retval0), twice,", "(retval0), four,");
+    let report = answer(&endless, &body);
+    assert!(report.doubts.iter().any(|doubt| matches!(doubt, Doubt::Stub { .. })), "{report:?}");
+}
+
+#[test]
+fn printing_changes_nothing_but_its_result() {
+    let print = "{\n.param .b64 param0;\nst.param.b64 [param0], %rd1;\n.param .b64 param1;\nst.param.b64 [param1], %rd1;\n.param .b32 retval0;\n\
+        call.uni (retval0), vprintf, (param0, param1);\nld.param.b32 %r9, [retval0];\n}";
+    let declared = ".extern .func (.param .b32 result) vprintf(.param .b64 a, .param .b64 b);";
+    assert!(proved(&answer(declared, print)));
+    assert!(decided(&answer(declared, &format!("{print}\n{BRANCH}"))));
+}
+
+#[test]
+fn modifiers_that_an_opcode_does_not_take_have_no_model() {
+    for line in [
+        "ld.sync.u32 %r2, [%rd2];",
+        "ld.relaxed.u32 %r2, [%rd2];",
+        "ld.gpu.u32 %r2, [%rd2];",
+        "ld.relaxed.acquire.gpu.u32 %r2, [%rd2];",
+        "ld.acquire.gpu.cta.u32 %r2, [%rd2];",
+        "st.acquire.gpu.u32 [%rd2], %r1;",
+        "bar.relu 0;",
+        "fence.acq_rel.gpu.parity;",
+        "add.sync.u32 %r2, %r1, %r1;",
+    ] {
+        let report = answer("", line);
+        assert!(report.doubts.iter().any(|doubt| matches!(doubt, Doubt::Unmodelled { .. })), "{line}: {report:?}");
+    }
+}
+
+#[test]
+fn zeros_and_vectors_of_atomics_touch_what_they_name() {
+    let zero = "mov.u32 %r3, s;\nsetp.ne.u32 %p4, %r1, 0;\n@%p4 bra OVER;\nst.bulk.weak.shared::cta [%r3], 256, 0;\nOVER:\n{sync}\n\
+        shl.b32 %r4, %r1, 2;\nadd.s32 %r5, %r3, %r4;\nld.shared.u32 %r9, [%r5];\nst.global.u32 [%rd2], %r9;";
+    assert!(proved(&answer("", &zero.replace("{sync}", "bar.sync 0;"))));
+    assert!(!answer("", &zero.replace("{sync}", "")).findings.is_empty());
+    let sum = "red.global.gpu.add.v2.u32 [%rd1], {%r1, %r1};\n{sync}";
+    let refused = answer("", &sum.replace("{sync}", "")).doubts;
+    assert!(refused.is_empty(), "{refused:?}");
+    let weak = "bar.sync 0;\nld.global.u32 %r9, [%rd1+4];\nadd.u32 %r9, %r9, 1;\nst.shared.u32 [s], %r9;";
+    assert!(!answer("", &sum.replace("{sync}", &weak.replace("bar.sync 0;", ""))).findings.is_empty());
+}
+
+/// A cluster that asks for the work of another, as the ISA's example does it; `again`: once more after a refusal.
+fn asking(again: &str) -> String {
+    format!(
+        "setp.ne.u32 %p1, %r1, 0;\nmov.u32 %r3, s;\nmov.u32 %r4, m;\n@%p1 bra OVER;\nmbarrier.init.shared::cta.b64 [%r4], 1;\nOVER:\n\
+         bar.sync 0;\nmov.u32 %r5, 0;\nLOOP:\n@%p1 bra WAIT;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;\n\
+         clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r3], [%r4];\nWAIT:\n\
+         mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], %r5;\n@!%p2 bra WAIT;\nxor.b32 %r5, %r5, 1;\n\
+         ld.shared.b128 %q1, [%r3];\nclusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p3, %q1;\n\
+         clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r6, %q1;\nfence.proxy.async.shared::cta;\nbar.sync 0;\n\
+         @!%p3 bra {again};\nbra LOOP;\nEND:"
+    )
+}
+
+#[test]
+fn work_of_clusters_that_have_not_started_is_taken_over() {
+    let report = answer("", &asking("END"));
+    assert!(report.findings.is_empty() && decided(&report), "{report:?}");
+    let again = answer("", &asking("LOOP"));
+    let refused = |finding: &Finding| {
+        matches!(finding, Finding::Protocol { what: fencepost_kernel::report::Protocol::CancelAfterRefusal, .. })
+    };
+    assert!(again.findings.iter().any(refused), "{again:?}");
+}
