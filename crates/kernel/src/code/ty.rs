@@ -6,7 +6,10 @@ pub enum Kind {
     Signed,
     Bits,
     Float,
-    /// Floats that are not computed with: f16, bf16, packed pairs, fp8, tf32. Only their place matters.
+    /// f16 and bf16: compared and widened, no arithmetic.
+    Half,
+    Brain,
+    /// Floats that are not computed with: packed pairs, fp8, tf32. Only their place matters.
     Opaque,
     Predicate,
 }
@@ -30,7 +33,9 @@ impl Ty {
             "s8" | "s16" | "s32" | "s64" => (Kind::Signed, number(word)?),
             "b8" | "b16" | "b32" | "b64" | "b128" => (Kind::Bits, number(word)?),
             "f32" | "f64" => (Kind::Float, number(word)?),
-            "f16" | "bf16" | "e4m3x2" | "e5m2x2" | "s2f6x2" => (Kind::Opaque, 16),
+            "f16" => (Kind::Half, 16),
+            "bf16" => (Kind::Brain, 16),
+            "e4m3x2" | "e5m2x2" | "s2f6x2" => (Kind::Opaque, 16),
             "f16x2" | "bf16x2" | "tf32" | "e4m3x4" | "e5m2x4" | "u16x2" | "s16x2" => (Kind::Opaque, 32),
             "f32x2" => (Kind::Opaque, 64),
             "e2m1x2" => (Kind::Opaque, 8),
@@ -41,6 +46,11 @@ impl Ty {
 
     pub fn bytes(self) -> u32 {
         u32::from(self.bits).div_ceil(8)
+    }
+
+    /// Whether arithmetic gives a value that is not computed here.
+    pub fn is_opaque(self) -> bool {
+        matches!(self.kind, Kind::Opaque | Kind::Half | Kind::Brain)
     }
 
     /// How many registers of 64 bits hold it.

@@ -239,7 +239,24 @@ pub(super) fn with_carry(function: Carry, ty: Ty, a: u64, b: u64, c: u64, carry:
 }
 
 fn as_float(ty: Ty, value: u64) -> f64 {
+    match ty.kind {
+        Kind::Half => return half(value),
+        Kind::Brain => return f64::from(f32::from_bits((value as u32 & 0xffff) << 16)),
+        _ => {}
+    }
     if ty.bits == 64 { f64::from_bits(value) } else { f64::from(f32::from_bits(value as u32)) }
+}
+
+/// Five bits of exponent, ten of fraction.
+fn half(value: u64) -> f64 {
+    let (exponent, fraction) = ((value >> 10 & 31) as i32, (value & 1023) as f64 / 1024.0);
+    let size = match exponent {
+        0 => fraction * 2f64.powi(-14),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1.0 + fraction) * 2f64.powi(exponent - 15),
+    };
+    if value & 0x8000 != 0 { -size } else { size }
 }
 
 fn bits_of(ty: Ty, value: f64) -> u64 {
@@ -284,7 +301,7 @@ fn float(function: Function, ty: Ty, a: u64, b: u64, c: u64) -> u64 {
 
 #[inline]
 pub(super) fn compare(compare: Compare, ty: Ty, a: u64, b: u64) -> bool {
-    if ty.kind == Kind::Float {
+    if matches!(ty.kind, Kind::Float | Kind::Half | Kind::Brain) {
         return compare_floats(compare, as_float(ty, a), as_float(ty, b));
     }
     let (a, b) = (ty.number(a), ty.number(b));
@@ -343,7 +360,7 @@ pub(super) fn convert(to_ty: Ty, from_ty: Ty, saturate: bool, round: Round, valu
         _ => x,
     };
     match (from_ty.kind, to_ty.kind) {
-        (Kind::Float, Kind::Float) => bits_of(to_ty, rounded(as_float(from_ty, value))),
+        (Kind::Float | Kind::Half | Kind::Brain, Kind::Float) => bits_of(to_ty, rounded(as_float(from_ty, value))),
         (Kind::Float, _) => {
             let x = rounded(as_float(from_ty, value));
             let (least, most) = limits(to_ty);
@@ -369,7 +386,7 @@ fn limits(ty: Ty) -> (i128, i128) {
 
 /// What an atomic operation leaves in memory.
 pub(super) fn atomic(operation: Atomic, ty: Ty, old: u64, a: u64, b: u64) -> Option<u64> {
-    if ty.kind == Kind::Opaque {
+    if ty.is_opaque() {
         return None;
     }
     let value = match operation {
@@ -461,5 +478,16 @@ mod tests {
         assert_eq!(atomic(Atomic::Decrement, Ty::U32, 0, 5, 0), Some(5));
         assert_eq!(atomic(Atomic::CompareAndSwap, Ty::U32, 1, 1, 7), Some(7));
         assert_eq!(atomic(Atomic::CompareAndSwap, Ty::U32, 2, 1, 7), Some(2));
+    }
+
+    #[test]
+    fn small_floats_are_widened_exactly() {
+        let values = [(0x3c00, 1.0), (0xc000, -2.0), (0x0001, 2f64.powi(-24)), (0x7bff, 65504.0), (0x8000, -0.0)];
+        for (bits, value) in values {
+            assert_eq!(half(bits).to_bits(), f64::to_bits(value));
+        }
+        assert!(half(0x7c01).is_nan() && half(0xfc00) == f64::NEG_INFINITY);
+        let brain = Ty { kind: Kind::Brain, bits: 16 };
+        assert_eq!(as_float(brain, 0x3f80), 1.0);
     }
 }

@@ -182,3 +182,18 @@ fn work_of_clusters_that_have_not_started_is_taken_over() {
     };
     assert!(again.findings.iter().any(refused), "{again:?}");
 }
+
+#[test]
+fn a_branch_on_a_small_float_of_the_launch_is_determined() {
+    let branch = |from: &str, ty: &str| {
+        format!(
+            "mov.b16 %h1, {from};\ncvt.f32.{ty} %f1, %h1;\nsetp.eq.f32 %p1, %f1, 0f00000000;\n@%p1 bra END;\nst.global.u32 [%rd2], %r1;\nEND:"
+        )
+    };
+    for ty in ["f16", "bf16"] {
+        let text = format!(".reg .f32 %f<3>;\n{}", branch("0x3c00", ty));
+        assert!(proved(&answer("", &text)));
+    }
+    let text = ".reg .f32 %f<3>;\nmov.b16 %h2, 0x3c00;\nadd.f16 %h1, %h2, %h2;\nsetp.eq.f16 %p1, %h1, %h2;\n@%p1 bra END;\nst.global.u32 [%rd2], %r1;\nEND:";
+    assert!(decided(&answer("", text)));
+}

@@ -59,7 +59,7 @@ fn opaque(context: &Context, ty: Ty, why: Unknown) -> Decoded<Op> {
 
 fn arithmetic(context: &Context, opcode: &str) -> Decoded<Op> {
     let ty = context.ty()?;
-    if ty.kind == Kind::Opaque || approximate(context, opcode) {
+    if ty.is_opaque() || approximate(context, opcode) {
         return opaque(context, ty, Unknown::Float);
     }
     let is_float = ty.kind == Kind::Float;
@@ -226,14 +226,15 @@ fn convert(context: &Context) -> Decoded<Op> {
         "rpi" => Some(Round::UpInteger),
         _ => None,
     });
-    let computed = |ty: Ty| ty.kind != Kind::Opaque;
     let float_to_float = to_ty.kind == Kind::Float && from_ty.kind == Kind::Float;
     let inexact = matches!(round, Some(Round::Zero | Round::Down | Round::Up)) || context.has("ftz");
+    let is_small = matches!(from_ty.kind, Kind::Half | Kind::Brain);
     let is_float = to_ty.kind == Kind::Float || from_ty.kind == Kind::Float;
-    if !computed(to_ty) || !computed(from_ty) || (is_float && inexact) || context.count() > 2 {
+    let computed = !to_ty.is_opaque() && from_ty.kind != Kind::Opaque && (!is_small || to_ty.kind == Kind::Float);
+    if !computed || (is_float && inexact) || context.count() > 2 {
         return opaque(context, from_ty, Unknown::Float);
     }
-    if float_to_float && context.has("sat") {
+    if (float_to_float || is_small) && context.has("sat") {
         return opaque(context, from_ty, Unknown::Float);
     }
     Ok(Op::Convert {
@@ -311,7 +312,7 @@ fn set_predicate(context: &Context) -> Decoded<Op> {
 fn set(context: &Context) -> Decoded<Op> {
     let types: Vec<Ty> = context.words().filter_map(Ty::of).collect();
     let [to_ty, ty] = types[..] else { return Err("two types are expected".to_owned()) };
-    if ty.kind == Kind::Opaque || to_ty.kind == Kind::Opaque || context.count() > 3 {
+    if ty.is_opaque() || to_ty.is_opaque() || context.count() > 3 {
         return opaque(context, ty, Unknown::Float);
     }
     Ok(Op::Set {
