@@ -16,7 +16,8 @@ const SHARED_WINDOW: u64 = 0x0000_1000_0000_0000;
 const LOCAL_WINDOW: u64 = 0x0000_2000_0000_0000;
 const PARAM_WINDOW: u64 = 0x0000_3000_0000_0000;
 const WINDOW_STEP: u64 = 1 << 32;
-/// A shared address of another CTA of the cluster has the rank plus one above this bit.
+/// An address of shared memory has the rank of its CTA from this bit on, as the hardware has it: kernels that pair CTAs
+/// clear the lowest of these bits to name the first of the pair.
 const RANK_SHIFT: u32 = 24;
 
 pub use crate::buffer::{Buffer, Content, Taint};
@@ -161,8 +162,8 @@ impl Memory {
 
     fn shared_at(&self, space: Space, address: u64, bytes: u64, cta: Cta) -> Result<At, Fault> {
         let rank = (address >> RANK_SHIFT) as u32;
-        let owner = if rank == 0 { cta } else { cta / self.ctas_per_cluster * self.ctas_per_cluster + rank - 1 };
-        if rank > self.ctas_per_cluster {
+        let owner = cta / self.ctas_per_cluster * self.ctas_per_cluster + rank;
+        if rank >= self.ctas_per_cluster || (space == Space::Shared && owner != cta) {
             return Err(Fault { space, address, bytes, near: None });
         }
         self.in_shared(space, address & ((1 << RANK_SHIFT) - 1), bytes, owner, address)
@@ -207,13 +208,12 @@ impl Memory {
     }
 
     fn shared_owner(&self, address: u64, cta: Cta) -> (Cta, u64) {
-        let rank = (address >> RANK_SHIFT) as u32;
-        let owner = if rank == 0 { cta } else { cta / self.ctas_per_cluster * self.ctas_per_cluster + rank - 1 };
+        let owner = cta / self.ctas_per_cluster * self.ctas_per_cluster + (address >> RANK_SHIFT) as u32;
         (owner, address & ((1 << RANK_SHIFT) - 1))
     }
 
-    /// An address of the window, for a thread of this CTA.
-    pub fn from_generic(&self, space: Space, address: u64, cta: Cta) -> u64 {
+    /// An address of the window.
+    pub fn from_generic(&self, space: Space, address: u64) -> u64 {
         match space {
             Space::Shared | Space::SharedCluster => {
                 if !(SHARED_WINDOW..LOCAL_WINDOW).contains(&address) {
@@ -221,7 +221,7 @@ impl Memory {
                 }
                 let owner = ((address - SHARED_WINDOW) / WINDOW_STEP) as Cta;
                 let offset = (address - SHARED_WINDOW) % WINDOW_STEP;
-                if owner == cta { offset } else { self.mapped(offset, owner % self.ctas_per_cluster) }
+                self.mapped(offset, owner % self.ctas_per_cluster)
             }
             Space::Local => address.wrapping_sub(LOCAL_WINDOW) % WINDOW_STEP,
             Space::Param => address.wrapping_sub(PARAM_WINDOW),
@@ -231,7 +231,7 @@ impl Memory {
 
     /// `mapa`: the same place in the shared memory of the CTA with this rank.
     pub fn mapped(&self, address: u64, rank: u32) -> u64 {
-        (u64::from(rank + 1) << RANK_SHIFT) | (address & ((1 << RANK_SHIFT) - 1))
+        (u64::from(rank) << RANK_SHIFT) | (address & ((1 << RANK_SHIFT) - 1))
     }
 
     pub fn rank_of(&self, space: Space, address: u64, cta: Cta) -> u32 {

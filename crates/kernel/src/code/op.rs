@@ -9,6 +9,8 @@ pub type Pc = u32;
 pub enum Source {
     Register(Register),
     Constant(u64),
+    /// A place in the shared memory of the thread's CTA: its address has the rank of the CTA in it.
+    Shared(u32),
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

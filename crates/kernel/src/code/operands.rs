@@ -95,7 +95,10 @@ impl<'t> Context<'_, 't> {
             },
             Operand::Symbol(name) => match self.register(name) {
                 Some(register) => Source::Register(register),
-                None => Source::Constant(self.address_of(name)?),
+                None => match self.variable(name)? {
+                    (Space::Shared, address) => Source::Shared(address as u32),
+                    (_, address) => Source::Constant(address),
+                },
             },
             Operand::Integer(value) if ty.kind == Kind::Predicate => Source::Constant(u64::from(*value != 0)),
             Operand::Integer(value) if ty.kind == Kind::Float => {
@@ -110,6 +113,7 @@ impl<'t> Context<'_, 't> {
             }
             Operand::Offset(base, offset) => match self.source(&base.node, ty)? {
                 Source::Constant(address) => Source::Constant(address.wrapping_add(*offset as u64)),
+                Source::Shared(address) => Source::Shared(address.wrapping_add(*offset as u32)),
                 Source::Register(_) => return Err("a register with an offset outside brackets".to_owned()),
             },
             Operand::Sink => Source::Constant(0),
@@ -117,11 +121,7 @@ impl<'t> Context<'_, 't> {
         })
     }
 
-    /// The address of a variable in its own state space; of global and constant ones the generic address.
-    fn address_of(&self, name: &str) -> Decoded<u64> {
-        Ok(self.variable(name)?.1)
-    }
-
+    /// The state space of a variable and its address there; of global and constant ones the generic address.
     fn variable(&self, name: &str) -> Decoded<(Space, u64)> {
         if let Some(variable) = self.flat.variable(self.line.block, name) {
             return Ok((if variable.space == Space::Param { Space::Local } else { variable.space }, variable.address));
@@ -155,7 +155,7 @@ impl<'t> Context<'_, 't> {
                     _ => {}
                 }
                 offset = offset.wrapping_add(at as i64);
-                Source::Constant(0)
+                if own == Space::Shared { Source::Shared(0) } else { Source::Constant(0) }
             }
             Operand::Integer(value) => Source::Constant(*value as u64),
             other => self.source(other, Ty::U64)?,
@@ -252,7 +252,7 @@ impl<'t> Context<'_, 't> {
     pub(super) fn constant(&self, index: usize) -> Decoded<u64> {
         match self.from(index, Ty::U64)? {
             Source::Constant(value) => Ok(value),
-            Source::Register(_) => Err("a constant is expected".to_owned()),
+            Source::Register(_) | Source::Shared(_) => Err("a constant is expected".to_owned()),
         }
     }
 }

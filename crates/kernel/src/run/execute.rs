@@ -567,14 +567,14 @@ impl Run<'_> {
             let value = match op {
                 Op::ToGeneric { space, .. } => self.memory.to_generic(*space, address, cta, thread),
                 Op::FromGeneric { space, bits, .. } => {
-                    let value = self.memory.from_generic(*space, address, cta);
+                    let value = self.memory.from_generic(*space, address);
                     if *bits == 32 { value & 0xffff_ffff } else { value }
                 }
                 Op::IsSpace { space, .. } => u64::from(self.memory.is_in(*space, address)),
                 Op::MapAddress { rank, space, .. } => {
                     let rank = self.warps[warp].get(*rank, lane) as u32;
                     if *space == crate::code::op::Space::Generic {
-                        let offset = self.memory.from_generic(crate::code::op::Space::Shared, address, cta);
+                        let offset = self.memory.from_generic(crate::code::op::Space::Shared, address);
                         let mapped = self.memory.mapped(offset, rank);
                         self.memory.to_generic(crate::code::op::Space::SharedCluster, mapped, cta, thread)
                     } else {

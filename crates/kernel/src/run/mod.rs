@@ -149,6 +149,7 @@ impl<'a> Run<'a> {
                 let left = threads - index * 32;
                 let lanes = if left >= 32 { u32::MAX } else { (1 << left) - 1 };
                 let mut warp = Warp::new(cta, cta * threads + index * 32, lanes, self.entry.registers);
+                warp.shared_base = self.memory.mapped(0, cta % self.launch.ctas_per_cluster().max(1));
                 for lane in 0..32 {
                     self.specials(&mut warp, cta, index, lane, environment);
                 }

@@ -57,6 +57,8 @@ pub(super) struct Warp {
     pub(super) cta: Cta,
     /// The first thread of the warp, in the grid.
     pub(super) thread: u32,
+    /// Where the shared memory of its CTA starts in that of the cluster.
+    pub(super) shared_base: u64,
     pub(super) registers: Vec<[u64; 32]>,
     pub(super) taint: Vec<(u32, Taint)>,
     pub(super) carry: [u64; 32],
@@ -100,6 +102,7 @@ impl Warp {
         Warp {
             cta,
             thread,
+            shared_base: 0,
             registers: vec![[0; 32]; registers as usize],
             taint: vec![(0, 0); registers as usize],
             carry: [0; 32],
@@ -122,6 +125,7 @@ impl Warp {
         match source {
             Source::Register(register) => self.registers[register as usize][lane as usize],
             Source::Constant(value) => value,
+            Source::Shared(address) => self.shared_base | u64::from(address),
         }
     }
 
@@ -138,7 +142,7 @@ impl Warp {
                 let (mask, taint) = self.taint[register as usize];
                 if mask & lanes != 0 { taint } else { 0 }
             }
-            Source::Constant(_) => 0,
+            Source::Constant(_) | Source::Shared(_) => 0,
         }
     }
 

@@ -12,6 +12,10 @@ const LAUNCH: &str =
 
 /// A kernel of 64 threads: `%rd1` is a buffer, `%rd2` the thread's own eight bytes there, `%r1` the thread, `s` shared.
 fn answer(functions: &str, body: &str) -> Report {
+    answer_to(LAUNCH, functions, body)
+}
+
+fn answer_to(launch: &str, functions: &str, body: &str) -> Report {
     let text = format!(
         ".version 9.0\n.target sm_90a\n.address_size 64\n{functions}\n.visible .entry e(.param .u64 a)\n{{\n\
          .reg .pred %p<9>;\n.reg .b16 %h<9>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<20>;\n.reg .b128 %q<4>;\n\
@@ -22,7 +26,7 @@ fn answer(functions: &str, body: &str) -> Report {
     assert!(errors.is_empty(), "{errors:?}\n{text}");
     let (module, errors) = decode(&tree);
     assert!(errors.is_empty(), "{errors:?}\n{text}");
-    let launch = read(LAUNCH, &module, &module.entries[0], &|_| Err("no file".to_owned()));
+    let launch = read(launch, &module, &module.entries[0], &|_| Err("no file".to_owned()));
     let launch = launch.unwrap_or_else(|wrong| panic!("{}", wrong.message));
     check(&module, &module.entries[0], &launch, &Limits::default())
 }
@@ -196,4 +200,27 @@ fn a_branch_on_a_small_float_of_the_launch_is_determined() {
     }
     let text = ".reg .f32 %f<3>;\nmov.b16 %h2, 0x3c00;\nadd.f16 %h1, %h2, %h2;\nsetp.eq.f16 %p1, %h1, %h2;\n@%p1 bra END;\nst.global.u32 [%rd2], %r1;\nEND:";
     assert!(decided(&answer("", text)));
+}
+
+const PAIR: &str = "entry = \"e\"\ngrid = [2]\ncluster = [2]\nblock = [32]\n[[buffer]]\nname = \"a\"\nbytes = 4096\n[[parameter]]\nbuffer = \"a\"\n";
+
+#[test]
+fn an_address_in_shared_memory_has_the_rank_of_its_cta() {
+    // Both CTAs of a pair arrive at the mbarrier of the first, whose address they find by clearing a bit.
+    let body = |address: &str| {
+        format!(
+            "mov.u32 %r4, m;\nsetp.ne.u32 %p1, %r1, 0;\nmov.u32 %r5, %cluster_ctarank;\nsetp.ne.u32 %p3, %r5, 0;\n@%p1 bra READY;\n\
+             mbarrier.init.shared::cta.b64 [%r4], 2;\nfence.mbarrier_init.release.cluster;\nREADY:\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n\
+             and.b32 %r6, %r4, -16777217;\n@%p1 bra OVER;\nmbarrier.arrive.release.cluster.shared::cluster.b64 _, [{address}];\nOVER:\n\
+             @%p3 bra END;\nWAIT:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra WAIT;\nEND:\n\
+             barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
+        )
+    };
+    let report = answer_to(PAIR, "", &body("%r6"));
+    assert!(proved(&report), "{report:?}");
+    let hang = |report: &Report| report.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. }));
+    assert!(hang(&answer_to(PAIR, "", &body("%r4"))));
+    let remote = "mov.u32 %r4, m;\nxor.b32 %r6, %r4, 16777216;\nst.shared::cta.u32 [%r6], %r1;";
+    let report = answer_to(PAIR, "", remote);
+    assert!(report.findings.iter().any(|finding| matches!(finding, Finding::OutOfBounds { .. })), "{report:?}");
 }
