@@ -221,6 +221,8 @@ pub enum ReplaceField {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Completion {
     Mbarrier(Place),
+    /// `.cta_group::2`: in each pair of CTAs, the mbarrier of the one that has the parity of this one's.
+    MbarrierOfPair(Place),
     BulkGroup,
 }
 

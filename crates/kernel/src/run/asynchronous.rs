@@ -299,9 +299,13 @@ impl Run<'_> {
     ) {
         match completion {
             Completion::BulkGroup => self.warps[warp].groups.open_bulk[lane as usize].push(strand),
-            Completion::Mbarrier(place) => {
+            Completion::Mbarrier(place) | Completion::MbarrierOfPair(place) => {
                 let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { return };
-                let cta = if multicast { receiver } else { cta };
+                let cta = match completion {
+                    _ if !multicast => cta,
+                    Completion::MbarrierOfPair(_) => (receiver & !1) | (cta & 1),
+                    _ => receiver,
+                };
                 self.complete_by_strand(warp, pc, (cta, at), strand, bytes as i64, 0);
             }
         }

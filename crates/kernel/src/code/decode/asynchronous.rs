@@ -116,7 +116,11 @@ fn tensor(context: &Context, reduce: bool) -> Decoded<Op> {
         return Ok(Op::TensorLoad {
             to: context.place(0, to_space)?,
             tensor: Tensor { map, coordinates, offsets, mode },
-            completion: Completion::Mbarrier(context.place(2, mbarrier)?),
+            completion: if context.has("cta_group::2") {
+                Completion::MbarrierOfPair(context.place(2, mbarrier)?)
+            } else {
+                Completion::Mbarrier(context.place(2, mbarrier)?)
+            },
             multicast: multicast(context, next)?,
         });
     }

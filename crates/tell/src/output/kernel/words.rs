@@ -59,7 +59,7 @@ pub(super) fn finding(finding: &Finding, about: &About) -> ToldFinding {
             ("misaligned", message, "", vec![about.place(*pc, about.thread(*thread))])
         }
         Finding::Hang { stuck } => {
-            let places = stuck.iter().take(16).map(|stuck| about.place(stuck.pc, waiting(stuck))).collect();
+            let places = together(stuck).into_iter().map(|(pc, text)| about.place(pc, text)).collect();
             ("hang", "no thread can go on".to_owned(), "", places)
         }
         Finding::Protocol { pc, thread, what } => {
@@ -88,23 +88,43 @@ fn out_of_bounds(fault: &Fault) -> String {
     }
 }
 
-fn waiting(stuck: &Stuck) -> String {
-    let who = format!("CTA {}, warp {}, {} of 32 lanes", stuck.cta, stuck.warp, stuck.lanes.count_ones());
-    let what = match &stuck.why {
-        Waiting::Barrier { id, arrived, expected } => {
-            format!("waits at barrier {id}: {arrived} of {expected} threads are there")
+/// Those who wait at one instruction for the same, told together; the first of each.
+fn together(stuck: &[Stuck]) -> Vec<(Pc, String)> {
+    let mut groups: Vec<(&Stuck, String, u32)> = Vec::new();
+    for one in stuck {
+        let why = waiting(one);
+        match groups.iter_mut().find(|(first, own, _)| first.pc == one.pc && *own == why) {
+            Some((_, _, more)) => *more += 1,
+            None => groups.push((one, why, 0)),
         }
-        Waiting::Cluster => "waits at the barrier of the cluster".to_owned(),
-        Waiting::Lanes { missing } => format!("waits for lanes {missing:#x} of its warp"),
-        Waiting::Mbarrier { at, phase, pending, bytes } => {
-            format!(
-                "waits for phase {phase} of the mbarrier at {at:#x}: {pending} arrivals and {bytes} bytes are pending"
-            )
-        }
-        Waiting::Memory => "waits for a value in memory".to_owned(),
-        Waiting::Steps => "runs on".to_owned(),
+    }
+    let text = |(first, why, more): (&Stuck, String, u32)| {
+        let lanes =
+            if first.lanes == u32::MAX { String::new() } else { format!(", {} of 32 lanes", first.lanes.count_ones()) };
+        let others = match more {
+            0 => String::new(),
+            1 => " and 1 more warp".to_owned(),
+            more => format!(" and {more} more warps"),
+        };
+        let verb = if more == 0 { "waits" } else { "wait" };
+        (first.pc, format!("CTA {}, warp {}{lanes}{others} {verb} {why}", first.cta, first.warp))
     };
-    format!("{who} {what}")
+    groups.into_iter().take(16).map(text).collect()
+}
+
+fn waiting(stuck: &Stuck) -> String {
+    match &stuck.why {
+        Waiting::Barrier { id, arrived, expected } => {
+            format!("at barrier {id}: {arrived} of {expected} threads are there")
+        }
+        Waiting::Cluster => "at the barrier of the cluster".to_owned(),
+        Waiting::Lanes { missing } => format!("for lanes {missing:#x} of its warp"),
+        Waiting::Mbarrier { at, phase, pending, bytes } => {
+            format!("for phase {phase} of the mbarrier at {at:#x}: {pending} arrivals and {bytes} bytes are pending")
+        }
+        Waiting::Memory => "for a value in memory".to_owned(),
+        Waiting::Steps => "for the end of a loop".to_owned(),
+    }
 }
 
 fn protocol(what: &Protocol) -> (String, &'static str) {
