@@ -142,8 +142,8 @@ impl TensorCopy<'_> {
 
     /// Bytes from one row of the box to the next in shared memory.
     ///
-    /// Reading: a row narrower than the span of its swizzle takes the whole span. The ISA does not say so; CUDA's guide asks
-    /// for shared memory for the full width of the swizzle. Not checked on hardware, and the tests share the assumption.
+    /// Reading: a row narrower than the span of its swizzle takes the whole span, and its bytes alone are counted. The ISA
+    /// does not say so; CUDA's guide asks for shared memory for the full width of the swizzle, and an H200 does it.
     fn pitch(&self) -> u64 {
         let (_, elements) = self.extent();
         let row = elements * self.map.element.shared_bits() / 8;

@@ -518,3 +518,41 @@ impl Small for TensorCopy<'_> {
         self.transaction().is_ok_and(|bytes| bytes < 1 << 14) || self.shared().is_err()
     }
 }
+
+/// Where an H200 put the first element of each of eight rows, and how many bytes completed its mbarrier: a tensor of 64
+/// words per row, boxes narrower than the span of their swizzle.
+#[test]
+fn narrow_boxes_lie_as_on_an_h200() {
+    let seen = [
+        (4, Swizzle::B32, [0, 32, 64, 96, 144, 176, 208, 240], 128),
+        (4, Swizzle::B128, [0, 144, 288, 432, 576, 720, 864, 1008], 128),
+        (8, Swizzle::B128, [0, 144, 288, 432, 576, 720, 864, 1008], 256),
+        (8, Swizzle::None, [0, 32, 64, 96, 128, 160, 192, 224], 256),
+    ];
+    for (width, swizzle, places, bytes) in seen {
+        let mut map = TensorMap { rank: 2, element: Element::U32, swizzle, ..TensorMap::default() };
+        (map.dims[0], map.dims[1]) = (64, 32);
+        (map.strides[0], map.strides[1]) = (4, 256);
+        (map.box_dims[0], map.box_dims[1]) = (width, 8);
+        (map.element_strides[0], map.element_strides[1]) = (1, 1);
+        let coordinates = [0, 0];
+        let copy = TensorCopy {
+            map: &map,
+            shape: Shape::Tile,
+            direction: Direction::Load,
+            coordinates: &coordinates,
+            offsets: &[],
+            shared: 0,
+        };
+        assert_eq!(copy.transaction(), Ok(bytes));
+        let mut found = [u64::MAX; 8];
+        let visited = copy.visit(&mut |piece| {
+            if let Global::Bytes(global) = piece.global
+                && global.start.is_multiple_of(256)
+            {
+                found[(global.start / 256) as usize] = piece.shared.start;
+            }
+        });
+        assert_eq!((visited, found), (Ok(()), places), "{width} words, {swizzle:?}");
+    }
+}
