@@ -19,4 +19,5 @@ mod patterns;
 mod program;
 mod random;
 mod sides;
+mod tensors;
 mod theory;

@@ -175,6 +175,77 @@ pub(crate) enum Item {
     WarpSync {
         mask: u32,
     },
+    /// A box of the tensor map over `ga`, which is all of it.
+    TensorIn {
+        to: &'static str,
+        at: &'static str,
+    },
+    TensorOut {
+        from: &'static str,
+    },
+    WgmmaFence,
+    /// Both factors in shared memory.
+    Wgmma {
+        from: &'static str,
+    },
+    WgmmaCommit,
+    WgmmaWait {
+        pending: u32,
+    },
+    /// Reads or writes a register of the accumulator.
+    WgmmaRead,
+    WgmmaWrite,
+    /// Columns of tensor memory: `ta` or `tb`.
+    Mma {
+        to: &'static str,
+        from: [&'static str; 2],
+        wide: bool,
+    },
+    TensorCopy {
+        to: &'static str,
+        from: &'static str,
+    },
+    TensorLoad {
+        from: &'static str,
+    },
+    TensorStore {
+        to: &'static str,
+    },
+    TensorWait {
+        load: bool,
+    },
+    TensorCommit {
+        at: &'static str,
+    },
+    TensorBefore,
+    TensorAfter,
+}
+
+impl Item {
+    /// Whether it has operands in tensor memory, or behind a descriptor or a tensor map: the kernel needs more of a start.
+    pub(crate) fn is_tensor(self) -> bool {
+        use Item::{Mma, TensorAfter, TensorBefore, TensorCommit, TensorCopy, TensorIn, TensorLoad, TensorOut};
+        use Item::{TensorStore, TensorWait, Wgmma, WgmmaCommit, WgmmaFence, WgmmaRead, WgmmaWait, WgmmaWrite};
+        matches!(
+            self,
+            TensorIn { .. }
+                | TensorOut { .. }
+                | WgmmaFence
+                | Wgmma { .. }
+                | WgmmaCommit
+                | WgmmaWait { .. }
+                | WgmmaRead
+                | WgmmaWrite
+                | Mma { .. }
+                | TensorCopy { .. }
+                | TensorLoad { .. }
+                | TensorStore { .. }
+                | TensorWait { .. }
+                | TensorCommit { .. }
+                | TensorBefore
+                | TensorAfter
+        )
+    }
 }
 
 /// Where the threads of a test are in the kernel.
@@ -391,6 +462,37 @@ impl Line {
                 one(format!("mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 %p3, [{at}], {parity};"))
             }
             Item::WarpSync { mask } => one(format!("bar.warp.sync {mask};")),
+            Item::TensorIn { to, at } => one(format!(
+                "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [{to}], [map, {{0}}], [{at}];"
+            )),
+            Item::TensorOut { from } => {
+                one(format!("cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [map, {{0}}], [{from}];"))
+            }
+            Item::WgmmaFence => one("wgmma.fence.sync.aligned;".to_owned()),
+            Item::Wgmma { from } => one(format!(
+                "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%w0}}, {from}, {from}, 1, 1, 1, 0, 0;"
+            )),
+            Item::WgmmaCommit => one("wgmma.commit_group.sync.aligned;".to_owned()),
+            Item::WgmmaWait { pending } => one(format!("wgmma.wait_group.sync.aligned {pending};")),
+            Item::WgmmaRead => one(format!("mov.b32 %x{id}, %w0;")),
+            Item::WgmmaWrite => one(format!("mov.b32 %w0, {id};")),
+            Item::Mma { to, from: [a, b], wide } => {
+                let shape = if wide { 64 } else { 0 };
+                one(format!("tcgen05.mma.cta_group::1.kind::f16 [%{to}], {a}, {b}, {shape}, 1;"))
+            }
+            Item::TensorCopy { to, from } => one(format!("tcgen05.cp.cta_group::1.128x256b [%{to}], {from};")),
+            Item::TensorLoad { from } => {
+                one(format!("tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%x{id}}}, [%{from}];"))
+            }
+            Item::TensorStore { to } => one(format!("tcgen05.st.sync.aligned.32x32b.x1.b32 [%{to}], {{%xv}};")),
+            Item::TensorWait { load } => {
+                one(format!("tcgen05.wait::{}.sync.aligned;", if load { "ld" } else { "st" }))
+            }
+            Item::TensorCommit { at } => {
+                one(format!("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{at}];"))
+            }
+            Item::TensorBefore => one("tcgen05.fence::before_thread_sync;".to_owned()),
+            Item::TensorAfter => one("tcgen05.fence::after_thread_sync;".to_owned()),
             Item::FlagSpin { at, acquire, scope } => {
                 let order = if acquire { "acquire" } else { "relaxed" };
                 vec![
@@ -455,6 +557,15 @@ impl Program {
         for name in MBARRIERS {
             let _ = write!(declarations, " .shared .b64 {name};");
         }
+        if self.has_tensors() {
+            declarations.push_str(" .param .tensormap map = ga; .tmem .b32 ta[1]; .tmem .b32 tb[1];");
+            for thread in 0..self.threads.len() {
+                let _ = write!(
+                    declarations,
+                    " P{thread}:%ta = ta; P{thread}:%tb = tb; P{thread}:%xv = 1; P{thread}:%w0 = 0;"
+                );
+            }
+        }
         out.line(&format!("{{{declarations} .global .u32 fg; .shared .u32 fs; }}"), None);
         let mut shown = String::new();
         for (index, thread) in self.threads.iter().enumerate() {
@@ -475,23 +586,40 @@ impl Program {
         out.done()
     }
 
+    pub(crate) fn has_tensors(&self) -> bool {
+        self.items().any(Item::is_tensor)
+    }
+
+    /// How many warps lie between two threads: only each fourth warp reaches the same lanes of tensor memory.
+    pub(crate) fn spacing(&self) -> u32 {
+        if self.has_tensors() { 4 } else { 1 }
+    }
+
     /// Whether its threads can be lanes of one warp: barriers with a number count warps.
     pub(crate) fn fits_a_warp(&self) -> bool {
-        !self.items().any(|item| matches!(item, Item::Bar { warps: Some(_), .. }))
+        use Item::{Wgmma, WgmmaCommit, WgmmaFence, WgmmaRead, WgmmaWait, WgmmaWrite};
+        !self.items().any(|item| {
+            // Nor are products those of some lanes of a warp.
+            matches!(item, Item::Bar { warps: Some(_), .. } | Wgmma { .. } | WgmmaCommit | WgmmaFence)
+                || matches!(item, WgmmaRead | WgmmaWait { .. } | WgmmaWrite)
+        })
     }
 
     pub(crate) fn kernel(&self, layout: Layout) -> Text {
         let mut out = Lines::default();
-        out.line(".version 9.0", None);
+        out.line(".version 9.4", None);
         out.line(".target sm_100a", None);
         out.line(".address_size 64", None);
+        let tensors = self.has_tensors();
         for name in GLOBALS {
             out.line(&format!(".global .align 16 .b64 {name}[2];"), None);
         }
         out.line(".global .align 4 .u32 fg;", None);
-        out.line(".visible .entry k() {", None);
+        let parameters = if tensors { ".param .u64 base, .param .align 64 .b8 map[128]" } else { "" };
+        out.line(&format!(".visible .entry k({parameters}) {{"), None);
         for name in SHARED {
-            out.line(&format!(".shared .align 16 .b64 {name}[2];"), None);
+            let elements = if tensors { 512 } else { 2 };
+            out.line(&format!(".shared .align 16 .b64 {name}[{elements}];"), None);
         }
         for name in MBARRIERS {
             out.line(&format!(".shared .align 8 .b64 {name};"), None);
@@ -503,10 +631,10 @@ impl Program {
         out.line("mov.u32 %k0, %tid.x;", None);
         match layout {
             Layout::Warps => {
-                out.line("and.b32 %k1, %k0, 31;", None);
+                out.line(&format!("and.b32 %k1, %k0, {};", 32 * self.spacing() - 1), None);
                 out.line("setp.ne.u32 %p0, %k1, 0;", None);
                 out.line("@%p0 exit;", None);
-                out.line("shr.u32 %k2, %k0, 5;", None);
+                out.line(&format!("shr.u32 %k2, %k0, {};", 5 + self.spacing().trailing_zeros()), None);
             }
             Layout::Lanes => {
                 out.line("setp.gt.u32 %p0, %k0, 7;", None);
@@ -517,6 +645,9 @@ impl Program {
         out.line("mov.u32 %k3, %ctaid.x;", None);
         out.line("shl.b32 %k4, %k3, 3;", None);
         out.line("add.u32 %k5, %k4, %k2;", None);
+        if tensors {
+            TENSOR_START.lines().for_each(|line| out.line(line, None));
+        }
         let mut seen = vec![0; self.ctas() as usize];
         for (index, thread) in self.threads.iter().enumerate() {
             let warp = &mut seen[thread.cta as usize];
@@ -529,6 +660,7 @@ impl Program {
             out.line(&format!("T{index}:"), None);
             for line in &thread.lines {
                 for text in line.text(index) {
+                    let text = if tensors { with_registers(&text) } else { text };
                     out.line(&text, Some(line.id));
                 }
             }
@@ -537,6 +669,42 @@ impl Program {
         out.line("}", None);
         out.done()
     }
+}
+
+/// Tensor memory is allocated before anything else, descriptors are made, and `ga` is a buffer with a map over it.
+const TENSOR_START: &str = "\
+.shared .align 4 .u32 slot;
+.reg .b32 %x<256>, %xv, %w<4>, %ta, %tb, %id<2>;
+.reg .u64 %ga, %map, %dsa, %dsb;
+mov.u32 %xv, 1;
+mov.u32 %w0, 0;
+mov.u32 %ta, 0;
+mov.u32 %tb, 32;
+mov.u32 %id0, 0x08040010;
+mov.u32 %id1, 0x08080010;
+ld.param.u64 %ga, [base];
+mov.b64 %map, map;
+cvta.param.u64 %map, %map;
+mov.u32 %k6, sa;
+shr.u32 %k6, %k6, 4;
+cvt.u64.u32 %dsa, %k6;
+or.b64 %dsa, %dsa, 0x0000401000080000;
+mov.u32 %k6, sb;
+shr.u32 %k6, %k6, 4;
+cvt.u64.u32 %dsb, %k6;
+or.b64 %dsb, %dsb, 0x0000401000080000;
+setp.eq.u32 %p0, %k2, 0;
+@%p0 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 64;
+bar.sync 15;";
+
+/// What a litmus test calls by its name, a kernel has in registers.
+fn with_registers(text: &str) -> String {
+    let mut text = text.replace("[ga", "[%ga").replace("[map", "[%map");
+    if text.starts_with("wgmma.mma") || text.starts_with("tcgen05.mma") || text.starts_with("tcgen05.cp") {
+        text = text.replace(", sa", ", %dsa").replace(", sb", ", %dsb");
+        text = text.replace(", 64, 1;", ", %id1, 1;").replace(", 0, 1;", ", %id0, 1;");
+    }
+    text
 }
 
 #[derive(Default)]
