@@ -74,12 +74,23 @@ pub fn waiter(warp: Warp, lane: Lane) -> Waiter {
     warp * 32 + lane + 1
 }
 
+pub fn waiting_lane(waiter: Waiter) -> (Warp, Lane) {
+    (waiter.saturating_sub(1) / 32, waiter.saturating_sub(1) % 32)
+}
+
 /// Whose waits tell of the last steps, and how many steps others tell of.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct Told {
     /// 0: whoever asks, all steps count.
     by: Waiter,
     others: u32,
+}
+
+impl Told {
+    fn is_by(self, warp: Warp, lanes: u32) -> bool {
+        let (of, lane) = waiting_lane(self.by);
+        self.by != 0 && of == warp && lanes & (1 << lane) != 0
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -170,15 +181,17 @@ impl Clock {
 
     /// What these lanes have waited for themselves counts as told by others: they hand it over.
     pub fn hand_over(&mut self, warp: Warp, lanes: u32) {
-        for told in &mut self.told {
-            if told.by != 0 && (told.by - 1) / 32 == warp && lanes & (1 << ((told.by - 1) % 32)) != 0 {
-                *told = Told::default();
-            }
-        }
+        self.told.iter_mut().filter(|told| told.is_by(warp, lanes)).for_each(|told| *told = Told::default());
+    }
+
+    /// The steps that only waits of these lanes tell of.
+    pub fn told_by(&self, warp: Warp, lanes: u32) -> Vec<(Object, u32, Waiter)> {
+        let own = self.told.iter().zip(&self.steps).enumerate().filter(|(_, (told, _))| told.is_by(warp, lanes));
+        own.map(|(object, (told, steps))| (object as Object, *steps, told.by)).collect()
     }
 
     pub fn is_told_by(&self, warp: Warp, lanes: u32) -> bool {
-        self.told.iter().any(|told| told.by != 0 && (told.by - 1) / 32 == warp && lanes & (1 << ((told.by - 1) % 32)) != 0)
+        self.told.iter().any(|told| told.is_by(warp, lanes))
     }
 
     /// Whether at least as much is known, whoever told of it.
@@ -200,7 +213,8 @@ impl Clock {
 
     fn join_step(&mut self, index: usize, steps: u32, told: Told) {
         let (own, known) = (self.told(index), self.steps[index]);
-        let others = |told: Told, steps: u32, by: Waiter| if told.by != 0 && told.by == by { told.others } else { steps };
+        let others =
+            |told: Told, steps: u32, by: Waiter| if told.by != 0 && told.by == by { told.others } else { steps };
         let by = if known >= steps { own.by } else { told.by };
         let most = known.max(steps);
         let second = if by == 0 { most } else { others(own, known, by).max(others(told, steps, by)) };

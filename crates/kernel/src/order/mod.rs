@@ -224,6 +224,8 @@ impl Order {
     fn receive_by(&mut self, warp: Warp, mask: u32, from: &Known, mut receive: impl FnMut(&mut Views, u32)) {
         let alone = from.apart.iter().filter(|((of, lane), _)| *of == warp && mask & (1 << lane) != 0);
         let alone: u32 = alone.fold(0, |lanes, ((_, lane), _)| lanes | 1 << lane);
+        let waited = from.waits.iter().filter(|waits| waits.warp == warp).fold(0, |lanes, waits| lanes | waits.lanes);
+        let alone = alone | (waited & mask);
         for lane in (0..32).filter(|lane| alone & (1 << lane) != 0) {
             self.change(warp, 1 << lane, &mut receive);
         }

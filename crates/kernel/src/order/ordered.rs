@@ -2,7 +2,7 @@
 
 use super::clock::{Clock, Lane, Time, View, Waiter, Warp, waiter};
 use super::policy::{AsyncFence, Policy};
-use super::record::{Handle, Kind, Path, Record, Strand, StrandKind, Tensor, pipelined};
+use super::record::{Handle, Kind, Path, Record, Strand, StrandKind, pipelined};
 use super::shadow::Region;
 use super::views::{Cta, Domain, Pair, Views};
 
@@ -50,6 +50,9 @@ pub(super) struct Facts<'a> {
     pub(super) strands: &'a [Strand],
     pub(super) cluster_of: &'a dyn Fn(Cta) -> u32,
 }
+
+/// How far back an operation is looked for through which a pipeline goes on.
+const LOOK_BACK: usize = 1024;
 
 /// What a proxy fence must be about to be about an access of a thread of this CTA.
 fn domains(region: Region, by: Cta) -> [Domain; 2] {
@@ -109,8 +112,7 @@ impl Facts<'_> {
     fn done(&self, strand: &Strand, lane: Lane, view: &Clock, asked: Asked, reads: bool) -> bool {
         let told = |handle: &Handle| match *handle {
             Handle::Phase { object, phase, lanes } => {
-                lanes & (1 << lane) != 0
-                    && view.steps_told(object, waiter(strand.warp, lane), asked.waiter()) > phase
+                lanes & (1 << lane) != 0 && view.steps_told(object, waiter(strand.warp, lane), asked.waiter()) > phase
             }
             Handle::Lanes { warp, lanes, time, each } => {
                 let waiters = if each { lanes & (1 << lane) } else { lanes };
@@ -189,10 +191,7 @@ impl Facts<'_> {
         let behind_own_gate =
             about.iter().filter_map(gate_of).any(|view| self.done(strand, lane, view, own_gate, false));
         self.by_policy(
-            || {
-                by_itself
-                    || about.iter().any(|domain| known.by_thread(*domain).is_some_and(|pair| told(&pair.issue)))
-            },
+            || by_itself || about.iter().any(|domain| known.by_thread(*domain).is_some_and(|pair| told(&pair.issue))),
             || {
                 by_itself
                     || behind_own_gate
@@ -271,13 +270,6 @@ impl Facts<'_> {
         }
     }
 
-    fn tensor_of(&self, record: &Record) -> Option<Tensor> {
-        match self.strand(record)?.kind {
-            StrandKind::Tcgen05(tensor) => Some(tensor),
-            _ => None,
-        }
-    }
-
     /// Tensor memory (9.7.18.6): complete before the issue in the same thread, or handed over between two fences, or a
     /// pipeline.
     fn tensor(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
@@ -310,28 +302,44 @@ impl Facts<'_> {
     }
 
     fn tensor_strands(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
-        let Some(strand) = self.strand(earlier) else { return false };
-        let inside: &View = &later.views.tensor_in;
+        let (Some(from), Some(to)) = (earlier.path.strand(), later.record.path.strand()) else { return false };
+        let (Some(first), Some(last)) = (self.strand(earlier), later.strand) else { return false };
+        if self.tensor_complete(first, lane, later, own) || self.in_pipeline(first, last) {
+            return true;
+        }
+        // A third operation that waits for the first in a pipeline, and that the last one waits for.
+        let start = (to as usize).saturating_sub(LOOK_BACK).max(from as usize + 1);
+        let between = self.strands.get(start..to as usize).unwrap_or_default();
+        between.iter().filter(|middle| self.in_pipeline(first, middle)).any(|middle| {
+            let lane = middle.lanes.trailing_zeros().min(31);
+            self.in_pipeline(middle, last) || self.tensor_complete(middle, lane, later, own)
+        })
+    }
+
+    /// Complete before the issue: in the same thread, or handed over between two fences.
+    fn tensor_complete(&self, strand: &Strand, lane: Lane, later: &Later, own: Lane) -> bool {
         let in_thread = strand.done.iter().any(|handle| match *handle {
-            Handle::Lanes { warp, lanes, .. } => {
-                warp == later.record.warp && later.strand.is_some_and(|later| lanes & later.lanes != 0)
+            Handle::Lanes { warp, lanes, time, .. } => {
+                let same = |last: &Strand| warp == last.warp && lanes & last.lanes != 0 && time <= last.time;
+                later.strand.is_some_and(same)
             }
             Handle::Phase { .. } => false,
         });
-        if in_thread || self.done(strand, lane, inside, Asked::Elsewhere, false) {
-            return true;
-        }
-        if self.policy.tcgen05_acq_rel && self.done_in_base(strand, lane, later, own, false) {
-            return true;
-        }
-        let (Some(first), Some(second)) = (self.tensor_of(earlier), self.tensor_of(later.record)) else { return false };
-        let same_thread =
-            strand.warp == later.record.warp && later.strand.is_some_and(|later| strand.lanes & later.lanes != 0);
-        if !pipelined(first, second, same_thread) {
+        in_thread
+            || self.done(strand, lane, &later.views.tensor_in, Asked::Elsewhere, false)
+            || (self.policy.tcgen05_acq_rel && self.done_in_base(strand, lane, later, own, false))
+    }
+
+    /// Issued before, and in a pipeline (9.7.18.6.2).
+    fn in_pipeline(&self, first: &Strand, last: &Strand) -> bool {
+        let (StrandKind::Tcgen05(one), StrandKind::Tcgen05(other)) = (first.kind, last.kind) else { return false };
+        let same_thread = first.warp == last.warp && first.lanes & last.lanes != 0;
+        if !pipelined(one, other, same_thread) {
             return false;
         }
-        let by_base = self.policy.tcgen05_acq_rel
-            && later.views.known.base.issue.knows_any_of(strand.warp, strand.lanes, strand.time);
-        same_thread || by_base || inside.knows_any_of(strand.warp, strand.lanes, strand.time)
+        let knows = |view: &Clock| view.knows_any_of(first.warp, first.lanes, first.time);
+        (same_thread && first.time < last.time)
+            || knows(&last.views.tensor_in)
+            || (self.policy.tcgen05_acq_rel && knows(&last.views.known.base.issue))
     }
 }

@@ -102,10 +102,20 @@ pub enum StrandKind {
 /// What decides whether two tcgen05 operations form a pipeline (9.7.18.6.2).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Tensor {
-    Mma { accumulator: u32, shape: (u32, u32), group: u8 },
+    Mma {
+        accumulator: u32,
+        shape: (u32, u32),
+        group: u8,
+    },
     /// From 9.4 on, a copy of one thread follows its products.
-    Copy { is_4x256b: bool, group: u8, follows_mma: bool },
-    Shift { group: u8 },
+    Copy {
+        is_4x256b: bool,
+        group: u8,
+        follows_mma: bool,
+    },
+    Shift {
+        group: u8,
+    },
     Load,
     Store,
 }

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::clock::{Clock, Lane, Time, View, Waiter, Warp, join};
+use super::clock::{Clock, Lane, Object, Time, View, Waiter, Warp, join, waiting_lane};
 use crate::code::op::Scope;
 
 pub type Cta = u32;
@@ -95,6 +95,17 @@ pub struct Known {
     /// for whoever else receives it, and not for the lane: its own contribution to a barrier or an mbarrier is no
     /// synchronisation with another thread (`handed-over` in base-causality.cat).
     pub apart: Vec<((Warp, Lane), Rc<Known>)>,
+    /// Only while it travels: what the senders have waited for themselves. They have handed it over to whoever else receives it.
+    pub waits: Vec<Waits>,
+}
+
+/// What some lanes have waited for: their groups up to a time, and steps of mbarriers, each by a lane.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Waits {
+    pub warp: Warp,
+    pub lanes: u32,
+    time: Time,
+    steps: Vec<(Object, u32, Waiter)>,
 }
 
 fn entry<K: Copy + PartialEq, V: Default>(list: &mut Vec<(K, V)>, key: K) -> &mut V {
@@ -106,6 +117,18 @@ fn entry<K: Copy + PartialEq, V: Default>(list: &mut Vec<(K, V)>, key: K) -> &mu
         }
     };
     &mut list[index].1
+}
+
+impl Waits {
+    fn join(&mut self, other: &Waits) {
+        self.time = self.time.max(other.time);
+        for (object, steps, by) in &other.steps {
+            match self.steps.iter_mut().find(|(own, _, lane)| (own, lane) == (object, by)) {
+                Some((_, own, _)) => *own = (*own).max(*steps),
+                None => self.steps.push((*object, *steps, *by)),
+            }
+        }
+    }
 }
 
 impl Known {
@@ -172,12 +195,41 @@ impl Known {
                 None => self.apart.push((*lane, Rc::clone(known))),
             }
         }
+        for waits in &from.waits {
+            match self.waits.iter_mut().find(|own| (own.warp, own.lanes) == (waits.warp, waits.lanes)) {
+                Some(own) => own.join(waits),
+                None => self.waits.push(waits.clone()),
+            }
+        }
+    }
+
+    /// What others than these lanes have waited for.
+    fn include_waits(&mut self, waits: &Waits, warp: Warp, lanes: u32) {
+        let others = if waits.warp == warp { waits.lanes & !lanes } else { waits.lanes };
+        if others == 0 {
+            return;
+        }
+        self.handed.raise(waits.warp, others, waits.time);
+        for (object, steps, by) in &waits.steps {
+            let (of, lane) = waiting_lane(*by);
+            if of == warp && lanes & (1 << lane) != 0 {
+                continue;
+            }
+            for view in [&mut self.handed.threads, &mut self.handed.issue] {
+                if view.steps_told(*object, *by, 0) < *steps {
+                    Rc::make_mut(view).complete(*object, *steps);
+                }
+            }
+        }
     }
 
     /// Everybody who receives this receives it from another thread.
     pub fn hand_over_all(&mut self) {
         for (_, known) in std::mem::take(&mut self.apart) {
             self.with_pairs(&known, Pair::include_issue);
+        }
+        for waits in std::mem::take(&mut self.waits) {
+            self.include_waits(&waits, waits.warp, 0);
         }
     }
 
@@ -236,7 +288,7 @@ impl Known {
     pub(super) fn assert_consistent(&self) {
         let within = |inner: &Clock, outer: &Clock| outer.covers_counts(inner);
         let base = &self.base;
-        assert!(self.apart.is_empty(), "a lane keeps what is apart");
+        assert!(self.apart.is_empty() && self.waits.is_empty(), "a lane keeps what travels");
         assert!(within(&base.issue, &base.threads), "issue knows more than threads");
         assert!(within(&base.threads, &self.execution), "base knows more than execution");
         assert!(within(&self.handed.threads, &base.threads), "handed knows more than base");
@@ -274,6 +326,10 @@ pub struct Times {
     pub tensor_out: Time,
     pub maps_released: Time,
     pub maps_acquired: Vec<(u64, Time)>,
+    /// The last wait for a group of asynchronous operations.
+    pub waited: Time,
+    /// The lane has started an operation that an mbarrier tells of.
+    pub starts: bool,
 }
 
 impl Times {
@@ -335,6 +391,7 @@ impl Views {
         for (_, other) in from.apart.iter().filter(|((of, lane), _)| *of != warp || lanes & (1 << lane) == 0) {
             known.with_pairs(other, Pair::include_issue);
         }
+        from.waits.iter().for_each(|waits| known.include_waits(waits, warp, lanes));
     }
 
     /// Relaxed synchronisation of a cluster: threads ran in this order, and initialisations that are fenced are handed over.
@@ -415,10 +472,10 @@ impl Views {
 /// What these lanes, which know the same, hand over together.
 pub fn sent(known: &Rc<Known>, times: &Times, cta: Cta, warp: Warp, lanes: u32, time: Time) -> Known {
     let mut sent = with_own(known, times, cta, warp, lanes, time);
-    for view in sent.pairs_mut().flat_map(|pair| [&mut pair.threads, &mut pair.issue]) {
-        if view.is_told_by(warp, lanes) {
-            Rc::make_mut(view).hand_over(warp, lanes);
-        }
+    let steps = known.handed.threads.told_by(warp, lanes);
+    if times.waited > 0 || !steps.is_empty() {
+        sent.handed = known.handed.clone();
+        sent.waits.push(Waits { warp, lanes, time: times.waited, steps });
     }
     if lanes.is_power_of_two() && known.pairs().any(Pair::differs) {
         sent.apart.push(((warp, lanes.trailing_zeros()), Rc::clone(known)));
@@ -432,7 +489,13 @@ pub fn sent(known: &Rc<Known>, times: &Times, cta: Cta, warp: Warp, lanes: u32, 
 pub(super) fn with_own(known: &Known, times: &Times, cta: Cta, warp: Warp, lanes: u32, time: Time) -> Known {
     let mut known = known.clone();
     known.base.raise(warp, lanes, time);
-    known.handed.raise(warp, lanes, time);
+    known.handed.raise(warp, lanes, times.waited);
+    let gates = known.fenced_in_cta.iter_mut().map(|(_, gate)| &mut gate.handed);
+    for view in gates.chain([&mut known.handed]).flat_map(|pair| [&mut pair.threads, &mut pair.issue]) {
+        if view.is_told_by(warp, lanes) {
+            Rc::make_mut(view).hand_over(warp, lanes);
+        }
+    }
     raise(&mut known.execution, warp, lanes, time);
     for (domain, fenced) in &times.fenced {
         entry(&mut known.fenced_by_thread, *domain).raise(warp, lanes, *fenced);

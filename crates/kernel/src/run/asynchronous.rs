@@ -182,6 +182,10 @@ impl Run<'_> {
 
     fn complete_lanes(&mut self, warp: usize, done: &[(StrandId, u32)], reads_only: bool) {
         let time = self.order.time(warp as u32);
+        let waited = done.iter().fold(0, |lanes, (_, mask)| lanes | mask);
+        if waited != 0 {
+            self.order.change(warp as u32, waited, |views, _| views.times.waited = time);
+        }
         for (strand, mask) in done {
             let handle = Handle::Lanes { warp: warp as u32, lanes: *mask, time, each: true };
             if reads_only {
@@ -695,6 +699,9 @@ impl Run<'_> {
         let count = groups.len().saturating_sub(pending as usize);
         let done: Vec<StrandId> = groups.drain(..count).flatten().collect();
         self.warps[warp].groups.registers.complete(&done);
+        if !done.is_empty() {
+            self.order.change(warp as u32, active, |views, _| views.times.waited = time);
+        }
         for strand in done {
             let handle = Handle::Lanes { warp: warp as u32, lanes: active, time, each: false };
             self.order.complete(strand, handle);

@@ -251,6 +251,9 @@ impl Run<'_> {
         // mbarrier's life after the phase.
         let record = self.record(warp, pc, Kind::Mbarrier, Path::GenericStrand(strand));
         self.touch_views(record, &views, lane, Region::Shared(at.0), at.1, 8, 0);
+        if !views.times.starts {
+            self.order.change(warp as u32, mask, |views, _| views.times.starts = true);
+        }
         let Some(mbarrier) = self.mbarriers.get_mut(&at) else {
             self.not_an_mbarrier(warp, pc, lane);
             return;
@@ -451,7 +454,9 @@ impl Run<'_> {
         }
         let Some(finished) = finished else { return };
         let steps = phase as u32 + 1;
-        let by = waiter(warp as u32, lane);
+        // Only of what a lane has started itself does it matter that it has waited itself (reading warp-sync-async).
+        let own_copies = views.times.starts && !self.options.policy.warp_sync_async;
+        let by = if own_copies { waiter(warp as u32, lane) } else { 0 };
         self.order.change(warp as u32, 1 << lane, |views, lanes| {
             if let Some(executed) = &finished.executed {
                 Rc::make_mut(&mut views.known).include_execution(executed);

@@ -121,7 +121,14 @@ impl Run<'_> {
         }
     }
 
-    fn find_register(&mut self, warp: usize, pc: Pc, active: u32, what: impl Fn(String) -> Protocol, register: Register) {
+    fn find_register(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        what: impl Fn(String) -> Protocol,
+        register: Register,
+    ) {
         let thread = self.thread(warp, active.trailing_zeros());
         let name = self.entry.register_names[register as usize].0.clone();
         self.find(3, pc, Finding::Protocol { pc, thread, what: what(name) });

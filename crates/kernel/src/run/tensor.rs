@@ -208,6 +208,9 @@ impl Run<'_> {
         let all = std::mem::take(if load { &mut groups.tensor_loads } else { &mut groups.tensor_stores });
         let (done, left) = all.into_iter().partition(|strand| self.order.strand_at(*strand).lanes & active != 0);
         let done: Vec<StrandId> = done;
+        if !done.is_empty() {
+            self.order.change(warp as u32, active, |views, _| views.times.waited = time);
+        }
         for strand in done {
             self.order.complete(strand, Handle::Lanes { warp: warp as u32, lanes: active, time, each: false });
         }
@@ -376,7 +379,8 @@ impl Run<'_> {
                 let commit = self.order.strand(StrandKind::Tcgen05(Tensor::Load), warp as u32, 1 << lane, false);
                 self.hand_out(warp, lane, (cta, offset));
                 self.complete_by_strand(warp, pc, (cta, offset), commit, 0, 1);
-                let Some(Handle::Phase { object, phase, lanes }) = self.order.strand_at(commit).done.first().copied() else {
+                let Some(Handle::Phase { object, phase, lanes }) = self.order.strand_at(commit).done.first().copied()
+                else {
                     continue;
                 };
                 for strand in &strands {

@@ -222,6 +222,14 @@ pub(crate) enum Item {
 }
 
 impl Item {
+    /// Whether it is the same whoever does it: no value of its own is written.
+    fn is_shared(self) -> bool {
+        use Item::{FlagSet, IfZero, Red, RedAsync, RemoteStore, Store, StoreAsync, Ticket};
+        let has_value = matches!(self, FlagSet { .. } | IfZero { .. } | Red { .. } | RedAsync { .. })
+            || matches!(self, RemoteStore { .. } | Store { .. } | StoreAsync { .. } | Ticket { .. });
+        !has_value
+    }
+
     /// Whether it has operands in tensor memory, or behind a descriptor or a tensor map: the kernel needs more of a start.
     pub(crate) fn is_tensor(self) -> bool {
         use Item::{Mma, TensorAfter, TensorBefore, TensorCommit, TensorCopy, TensorIn, TensorLoad, TensorOut};
@@ -255,6 +263,8 @@ pub(crate) enum Layout {
     Warps,
     /// Together in one warp; what each of them does is a branch of its own.
     Lanes,
+    /// Together in one warp; what several of them do next, they do together.
+    Together,
 }
 
 /// An item with a number that stays when others are removed.
@@ -481,13 +491,9 @@ impl Line {
                 one(format!("tcgen05.mma.cta_group::1.kind::f16 [%{to}], {a}, {b}, {shape}, 1;"))
             }
             Item::TensorCopy { to, from } => one(format!("tcgen05.cp.cta_group::1.128x256b [%{to}], {from};")),
-            Item::TensorLoad { from } => {
-                one(format!("tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%x{id}}}, [%{from}];"))
-            }
+            Item::TensorLoad { from } => one(format!("tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%x{id}}}, [%{from}];")),
             Item::TensorStore { to } => one(format!("tcgen05.st.sync.aligned.32x32b.x1.b32 [%{to}], {{%xv}};")),
-            Item::TensorWait { load } => {
-                one(format!("tcgen05.wait::{}.sync.aligned;", if load { "ld" } else { "st" }))
-            }
+            Item::TensorWait { load } => one(format!("tcgen05.wait::{}.sync.aligned;", if load { "ld" } else { "st" })),
             Item::TensorCommit { at } => {
                 one(format!("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{at}];"))
             }
@@ -586,6 +592,63 @@ impl Program {
         out.done()
     }
 
+    /// Whether lanes of a warp that do the same thing at once do what as many threads would: an instruction of the whole warp
+    /// is one operation, and a product that of four warps.
+    pub(crate) fn fits_together(&self) -> bool {
+        let of_a_warp =
+            |item: Item| matches!(item, Item::TensorLoad { .. } | Item::TensorStore { .. } | Item::TensorWait { .. });
+        self.fits_a_warp() && !self.items().any(of_a_warp)
+    }
+
+    /// Whether all lanes of a mask come to `bar.warp.sync` with it as often.
+    pub(crate) fn lanes_meet_evenly(&self) -> bool {
+        self.items().all(|item| {
+            let Item::WarpSync { mask } = item else { return true };
+            let count = |lane: usize| {
+                let thread = self.threads.get(lane);
+                thread.map_or(0, |thread| thread.lines.iter().filter(|line| line.item == item).count())
+            };
+            let mut counts = (0..32).filter(|lane| mask & (1 << lane) != 0).map(count);
+            let first = counts.next();
+            counts.all(|count| Some(count) == first)
+        })
+    }
+
+    /// What the threads do, one thing after the other; what several have in common at once. A step is an item with the
+    /// threads that do it, as bits of 8 * CTA + number in the CTA.
+    fn steps(&self) -> Vec<(Line, u32, Vec<u32>)> {
+        let mut next = vec![0; self.threads.len()];
+        let mut seen = vec![0; self.ctas() as usize];
+        let bits: Vec<u32> = (self.threads.iter())
+            .map(|thread| {
+                let number = &mut seen[thread.cta as usize];
+                *number += 1;
+                1 << (thread.cta * 8 + *number - 1)
+            })
+            .collect();
+        let mut steps = Vec::new();
+        loop {
+            let heads: Vec<Option<Line>> =
+                self.threads.iter().zip(&next).map(|(thread, at)| thread.lines.get(*at).copied()).collect();
+            let alike = |line: &Line| -> Vec<usize> {
+                let same = |other: &Option<Line>| {
+                    other.is_some_and(|other| other.id == line.id || (other.item == line.item && line.item.is_shared()))
+                };
+                (0..heads.len()).filter(|at| same(&heads[*at])).collect()
+            };
+            let Some(line) = heads.iter().flatten().max_by_key(|line| alike(line).len()).copied() else { return steps };
+            let threads = alike(&line);
+            let ids = threads.iter().filter_map(|at| heads[*at].map(|line| line.id)).collect();
+            steps.push((line, threads.iter().fold(0, |mask, at| mask | bits[*at]), ids));
+            threads.iter().for_each(|at| next[*at] += 1);
+        }
+    }
+
+    /// Which item stands for each where threads do things together.
+    pub(crate) fn merged(&self) -> BTreeMap<u32, u32> {
+        self.steps().into_iter().flat_map(|(line, _, ids)| ids.into_iter().map(move |id| (id, line.id))).collect()
+    }
+
     pub(crate) fn has_tensors(&self) -> bool {
         self.items().any(Item::is_tensor)
     }
@@ -636,7 +699,7 @@ impl Program {
                 out.line("@%p0 exit;", None);
                 out.line(&format!("shr.u32 %k2, %k0, {};", 5 + self.spacing().trailing_zeros()), None);
             }
-            Layout::Lanes => {
+            Layout::Lanes | Layout::Together => {
                 out.line("setp.gt.u32 %p0, %k0, 7;", None);
                 out.line("@%p0 exit;", None);
                 out.line("mov.u32 %k2, %k0;", None);
@@ -647,6 +710,12 @@ impl Program {
         out.line("add.u32 %k5, %k4, %k2;", None);
         if tensors {
             TENSOR_START.lines().for_each(|line| out.line(line, None));
+        }
+        if layout == Layout::Together {
+            self.steps().iter().enumerate().for_each(|(number, step)| out.step(number, step, tensors));
+            out.line("exit;", None);
+            out.line("}", None);
+            return out.done();
         }
         let mut seen = vec![0; self.ctas() as usize];
         for (index, thread) in self.threads.iter().enumerate() {
@@ -722,6 +791,20 @@ impl Lines {
         }
         self.text.push_str(text);
         self.text.push('\n');
+    }
+
+    /// What the threads of a mask do, and the others leave out.
+    fn step(&mut self, number: usize, (line, mask, _): &(Line, u32, Vec<u32>), tensors: bool) {
+        self.line(&format!("mov.u32 %k7, {mask};"), None);
+        self.line("shr.b32 %k7, %k7, %k5;", None);
+        self.line("and.b32 %k7, %k7, 1;", None);
+        self.line("setp.eq.u32 %p0, %k7, 0;", None);
+        self.line(&format!("@%p0 bra S{number};"), None);
+        for text in line.text(0) {
+            let text = if tensors { with_registers(&text) } else { text };
+            self.line(&text, Some(line.id));
+        }
+        self.line(&format!("S{number}:"), None);
     }
 
     fn done(self) -> Text {

@@ -113,7 +113,7 @@ pub(crate) fn module(text: &str) -> Module {
 }
 
 pub(crate) fn launch(program: &Program, layout: Layout) -> Launch {
-    let warps = if layout == Layout::Lanes { 1 } else { program.warps() * program.spacing() };
+    let warps = if layout != Layout::Warps { 1 } else { program.warps() * program.spacing() };
     let (arguments, buffers) = if program.has_tensors() { map_of_a_buffer() } else { (Vec::new(), Vec::new()) };
     Launch {
         entry: "k".to_owned(),

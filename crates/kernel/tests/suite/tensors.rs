@@ -62,14 +62,8 @@ pub(crate) fn pattern(number: usize, random: &mut Random) -> Program {
                 [vec![BAR, seen(A, 0, random), AFTER, mma(), commit(B), seen(B, 0, random), AFTER], fetch()].concat(),
             ]
         }
-        2 => vec![
-            [start, vec![mma(), commit(A)]].concat(),
-            [vec![BAR, seen(A, 0, random), AFTER], fetch()].concat(),
-        ],
-        3 => vec![
-            vec![Item::TensorStore { to: "ta" }, STORED, BEFORE, BAR],
-            [vec![BAR, AFTER], fetch()].concat(),
-        ],
+        2 => vec![[start, vec![mma(), commit(A)]].concat(), [vec![BAR, seen(A, 0, random), AFTER], fetch()].concat()],
+        3 => vec![vec![Item::TensorStore { to: "ta" }, STORED, BEFORE, BAR], [vec![BAR, AFTER], fetch()].concat()],
         4 => vec![
             [start, vec![Item::TensorStore { to: "ta" }, STORED, BEFORE, BAR]].concat(),
             [vec![BAR, BAR, AFTER, mma(), commit(A), seen(A, 0, random), AFTER], fetch()].concat(),
@@ -125,7 +119,17 @@ pub(crate) fn pattern(number: usize, random: &mut Random) -> Program {
             let wide = Item::Mma { to: "ta", from: ["sa", "sb"], wide: true };
             let copied = Item::TensorCopy { to: "ta", from: "sb" };
             vec![
-                vec![init(A, 1), mma(), commit(A), seen(A, 0, random), AFTER, copied, wide, commit(A), seen(A, 1, random)],
+                vec![
+                    init(A, 1),
+                    mma(),
+                    commit(A),
+                    seen(A, 0, random),
+                    AFTER,
+                    copied,
+                    wide,
+                    commit(A),
+                    seen(A, 1, random),
+                ],
                 vec![store(place("ga", 0))],
             ]
         }
@@ -139,7 +143,8 @@ pub(crate) fn pattern(number: usize, random: &mut Random) -> Program {
             let sync = Item::WarpSync { mask: 3 };
             let first = random.pick(&[Item::TensorStore { to: "ta" }, Item::TensorLoad { from: "ta" }]);
             vec![
-                [vec![init(A, 1), first, STORED, LOADED, BEFORE, sync, sync], vec![wait(A, 0), AFTER], fetch()].concat(),
+                [vec![init(A, 1), first, STORED, LOADED, BEFORE, sync, sync], vec![wait(A, 0), AFTER], fetch()]
+                    .concat(),
                 vec![sync, AFTER, mma(), commit(A), sync],
             ]
         }

@@ -146,10 +146,9 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
         Protocol::NoWgmmaFence { name: None } => {
             ("no wgmma.fence stands before the first product".to_owned(), sections::WGMMA_FENCE)
         }
-        Protocol::MissingBytes { at, bytes } => (
-            format!("{bytes} bytes are expected at the mbarrier at {at:#x} and never come"),
-            sections::MBARRIER,
-        ),
+        Protocol::MissingBytes { at, bytes } => {
+            (format!("{bytes} bytes are expected at the mbarrier at {at:#x} and never come"), sections::MBARRIER)
+        }
         Protocol::ExitBeforeAccess { owner } => (
             format!("the threads of CTA {owner}, whose shared memory this is, may all have ended by then"),
             sections::EXIT,
