@@ -126,6 +126,11 @@ fn what_a_lane_hands_to_itself_is_not_handed_over() {
     assert_eq!(agree(vec![writer(&[]), copier(&own)]), [false, true]);
     // Through another that waits as well, it is.
     assert_eq!(agree(vec![writer(&[]), copier(&[BAR]), (0, vec![BAR])]), [true, true]);
+    // For others it is handed over.
+    let told = (0, vec![init("ma", 1), BAR, WARP, arrive("ma")]);
+    let first = (0, vec![BAR, store(x), FENCE, WARP]);
+    let other = (0, [&[BAR, wait("ma", 0)], &OUT[..]].concat());
+    assert_eq!(agree(vec![told, first, other]), [true, true]);
     // Whoever waits at the barrier of the cluster does not arrive there again.
     let [_, over] = MEET;
     let relaxed = Item::ClusterArrive { relaxed: true };
