@@ -54,7 +54,7 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
 }
 
 fn report_of(outcome: Outcome, entry: &Entry) -> Report {
-    let mut assumptions = unchecked(entry, outcome.covered.strands > 0);
+    let mut assumptions = unchecked(entry);
     // Only through memory does a CTA wait for one outside its cluster.
     if outcome.covered.ctas > 1 && !outcome.flags.is_empty() {
         assumptions.push("CTAs that wait for each other are on the GPU at the same time");
@@ -72,18 +72,9 @@ fn report_of(outcome: Outcome, entry: &Entry) -> Report {
 }
 
 /// Rules that a run does not look at, and that this entry could break (docs/kernels.md, "What is not there yet").
-fn unchecked(entry: &Entry, asynchronous: bool) -> Vec<&'static str> {
+fn unchecked(entry: &Entry) -> Vec<&'static str> {
     let has = |is: fn(&Op) -> bool| entry.code.iter().any(|instruction| is(&instruction.op));
     let mut rules = Vec::new();
-    if asynchronous && has(|op| matches!(op, Op::SyncWarp { .. })) {
-        rules.push("what a lane knows by bar.warp.sync counts for what it starts behind another barrier");
-    }
-    if has(|op| matches!(op, Op::Wgmma { .. })) {
-        rules.push("wgmma.fence stands wherever registers of a wgmma were written");
-    }
-    if has(|op| matches!(op, Op::Tcgen05Load { .. })) {
-        rules.push("registers of tcgen05.ld are used behind tcgen05.wait::ld");
-    }
     if has(|op| matches!(op, Op::GridWait | Op::GridLaunchDependents)) {
         rules.push("no other kernel runs at the same time (griddepcontrol does nothing)");
     }

@@ -122,6 +122,15 @@ pub enum Protocol {
     RegisterInFlight {
         name: String,
     },
+    /// No `wgmma.fence` between an access to a register and a product that uses it; without a name, none at all.
+    NoWgmmaFence {
+        name: Option<String>,
+    },
+    /// Bytes that are expected and never come, at the end or where the mbarrier is invalidated.
+    MissingBytes {
+        at: u64,
+        bytes: i64,
+    },
     /// The CTA may have ended when its shared memory is accessed from another.
     ExitBeforeAccess {
         owner: u32,

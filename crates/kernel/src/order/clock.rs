@@ -3,6 +3,9 @@
 //! A component per warp (the number of the last of its instructions that is known, for all lanes or for each) and one per
 //! object: how many steps of a barrier or of an mbarrier are known to be complete. Clocks are shared: lanes that know
 //! the same have the same clock.
+//!
+//! Of a step it may also matter who waited for it: what a lane learns of its own copies by its own wait, no other
+//! thread has handed over (reading warp-sync-async). So a step may carry the one lane whose waits tell of it.
 
 use std::rc::Rc;
 
@@ -64,10 +67,38 @@ impl Row {
     }
 }
 
+/// A lane of the launch, from 1. 0 is nobody.
+pub type Waiter = u32;
+
+pub fn waiter(warp: Warp, lane: Lane) -> Waiter {
+    warp * 32 + lane + 1
+}
+
+pub fn waiting_lane(waiter: Waiter) -> (Warp, Lane) {
+    (waiter.saturating_sub(1) / 32, waiter.saturating_sub(1) % 32)
+}
+
+/// Whose waits tell of the last steps, and how many steps others tell of.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+struct Told {
+    /// 0: whoever asks, all steps count.
+    by: Waiter,
+    others: u32,
+}
+
+impl Told {
+    fn is_by(self, warp: Warp, lanes: u32) -> bool {
+        let (of, lane) = waiting_lane(self.by);
+        self.by != 0 && of == warp && lanes & (1 << lane) != 0
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Clock {
     warps: Vec<Row>,
     steps: Vec<u32>,
+    /// As long as needed; what is beyond the end is nobody's.
+    told: Vec<Told>,
 }
 
 impl Clock {
@@ -75,6 +106,15 @@ impl Clock {
     #[inline]
     pub fn knows(&self, warp: Warp, lane: Lane, time: Time) -> bool {
         self.warps.get(warp as usize).is_some_and(|row| row.get(lane) >= time)
+    }
+
+    /// Whether it is known of one of these lanes.
+    pub fn knows_any_of(&self, warp: Warp, lanes: u32, time: Time) -> bool {
+        match self.warps.get(warp as usize) {
+            None => false,
+            Some(Row::All(known)) => lanes != 0 && *known >= time,
+            Some(Row::Each(known)) => (0..32).any(|lane| lanes & (1 << lane) != 0 && known[lane] >= time),
+        }
     }
 
     /// Whether anything of the warp is known.
@@ -118,12 +158,74 @@ impl Clock {
         self.warps[index].raise(lanes, time);
     }
 
+    /// How many of them count for an operation of the issuer, if a lane asks: what the issuer alone has waited for counts
+    /// for itself only.
+    #[inline]
+    pub fn steps_told(&self, object: Object, issuer: Waiter, asked_by: Waiter) -> u32 {
+        let told = self.told(object as usize);
+        if told.by == 0 || told.by != issuer || told.by == asked_by { self.steps(object) } else { told.others }
+    }
+
     pub fn complete(&mut self, object: Object, steps: u32) {
+        self.complete_by(object, steps, 0);
+    }
+
+    /// The same, told by a wait of this lane.
+    pub fn complete_by(&mut self, object: Object, steps: u32, by: Waiter) {
         let index = object as usize;
         if self.steps.len() <= index {
             self.steps.resize(index + 1, 0);
         }
-        self.steps[index] = self.steps[index].max(steps);
+        self.join_step(index, steps, Told { by, others: 0 });
+    }
+
+    /// What these lanes have waited for themselves counts as told by others: they hand it over.
+    pub fn hand_over(&mut self, warp: Warp, lanes: u32) {
+        self.told.iter_mut().filter(|told| told.is_by(warp, lanes)).for_each(|told| *told = Told::default());
+    }
+
+    /// The steps that only waits of these lanes tell of.
+    pub fn told_by(&self, warp: Warp, lanes: u32) -> Vec<(Object, u32, Waiter)> {
+        let own = self.told.iter().zip(&self.steps).enumerate().filter(|(_, (told, _))| told.is_by(warp, lanes));
+        own.map(|(object, (told, steps))| (object as Object, *steps, told.by)).collect()
+    }
+
+    pub fn is_told_by(&self, warp: Warp, lanes: u32) -> bool {
+        self.told.iter().any(|told| told.is_by(warp, lanes))
+    }
+
+    /// Whether at least as much is known, whoever told of it.
+    #[cfg(debug_assertions)]
+    pub fn covers_counts(&self, other: &Clock) -> bool {
+        let nobody = |clock: &Clock| Clock { told: Vec::new(), ..clock.clone() };
+        nobody(self).covers(&nobody(other))
+    }
+
+    fn told(&self, index: usize) -> Told {
+        self.told.get(index).copied().unwrap_or_default()
+    }
+
+    /// How many steps count for an operation of this lane, if another asks.
+    fn without(&self, index: usize, issuer: Waiter) -> u32 {
+        let told = self.told(index);
+        if told.by != 0 && told.by == issuer { told.others } else { self.steps.get(index).copied().unwrap_or(0) }
+    }
+
+    fn join_step(&mut self, index: usize, steps: u32, told: Told) {
+        let (own, known) = (self.told(index), self.steps[index]);
+        let others =
+            |told: Told, steps: u32, by: Waiter| if told.by != 0 && told.by == by { told.others } else { steps };
+        let by = if known >= steps { own.by } else { told.by };
+        let most = known.max(steps);
+        let second = if by == 0 { most } else { others(own, known, by).max(others(told, steps, by)) };
+        self.steps[index] = most;
+        let joined = if second >= most { Told::default() } else { Told { by, others: second } };
+        if joined != own {
+            if self.told.len() <= index {
+                self.told.resize(index + 1, Told::default());
+            }
+            self.told[index] = joined;
+        }
     }
 
     pub fn covers(&self, other: &Clock) -> bool {
@@ -131,7 +233,13 @@ impl Clock {
             Some(own) => own.covers(row),
             None => Row::All(0).covers(row),
         });
-        rows && other.steps.iter().enumerate().all(|(object, steps)| self.steps(object as Object) >= *steps)
+        let steps = || other.steps.iter().enumerate().all(|(object, steps)| self.steps(object as Object) >= *steps);
+        // A step that one lane tells of counts less than one that others do.
+        let told = || {
+            let own = self.told.iter().enumerate().filter(|(_, told)| told.by != 0);
+            own.into_iter().all(|(index, told)| told.others >= other.without(index, told.by))
+        };
+        rows && steps() && told()
     }
 
     /// Takes over what the other knows of objects.
@@ -139,8 +247,14 @@ impl Clock {
         if self.steps.len() < other.steps.len() {
             self.steps.resize(other.steps.len(), 0);
         }
-        for (own, steps) in self.steps.iter_mut().zip(&other.steps) {
-            *own = (*own).max(*steps);
+        if self.told.is_empty() && other.told.is_empty() {
+            for (own, steps) in self.steps.iter_mut().zip(&other.steps) {
+                *own = (*own).max(*steps);
+            }
+            return;
+        }
+        for (index, steps) in other.steps.iter().enumerate() {
+            self.join_step(index, *steps, other.told(index));
         }
     }
 
@@ -200,6 +314,27 @@ mod tests {
         assert!(!a.covers(&b) && !b.covers(&a));
         a.join(&b);
         assert_eq!(a, clock(&[(0, 1, 3), (0, 2, 4), (1, u32::MAX, 2), (2, u32::MAX, 1)]));
+    }
+
+    #[test]
+    fn a_step_counts_for_those_whom_others_tell() {
+        let told = |by: Waiter, steps: u32| {
+            let mut clock = Clock::default();
+            clock.complete_by(3, steps, by);
+            clock
+        };
+        let own = told(7, 2);
+        assert_eq!([own.steps_told(3, 7, 8), own.steps_told(3, 7, 7), own.steps_told(3, 9, 8)], [0, 2, 2]);
+        let mut both = own.clone();
+        both.join(&told(9, 1));
+        assert_eq!([both.steps_told(3, 7, 8), both.steps_told(3, 9, 8)], [1, 2]);
+        assert!(both.covers(&own) && both.covers(&told(9, 1)) && !own.covers(&both) && !told(9, 2).covers(&own));
+        both.join(&told(9, 2));
+        assert_eq!([both.steps_told(3, 7, 8), both.steps_told(3, 9, 8)], [2, 2]);
+        assert!(both.covers(&told(0, 2)) && !own.covers(&told(0, 2)) && told(0, 2).covers(&own));
+        let mut given = own;
+        given.hand_over(0, 1 << 6);
+        assert_eq!(given.steps_told(3, 7, 8), 2);
     }
 
     #[test]

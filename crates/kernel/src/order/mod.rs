@@ -169,7 +169,14 @@ impl Order {
             if outside != 0 {
                 add(&mut groups, outside, Rc::clone(&views));
             }
+            #[cfg(debug_assertions)]
+            let before = Rc::clone(&views.known);
             change(Rc::make_mut(&mut views), inside);
+            #[cfg(debug_assertions)]
+            {
+                views.known.assert_consistent();
+                views.known.assert_grown_from(&before);
+            }
             add(&mut groups, inside, views);
         }
         lanes.groups = groups;
@@ -184,28 +191,63 @@ impl Order {
                 let part = views.sent(lanes.cta, warp, own & mask, lanes.time);
                 match &mut known {
                     None => known = Some(part),
-                    Some(known) => known.receive(&part),
+                    Some(known) => known.collect(&part),
                 }
             }
         }
         known.unwrap_or_default()
     }
 
+    /// What these lanes know together, their own past included.
+    fn together(&self, warp: Warp, mask: u32) -> Known {
+        let lanes = &self.warps[warp as usize];
+        let mut known: Option<Known> = None;
+        for (own, views) in lanes.groups.iter().filter(|(own, _)| own & mask != 0) {
+            let part = views::with_own(&views.known, &views.times, lanes.cta, warp, own & mask, lanes.time);
+            match &mut known {
+                None => known = Some(part),
+                Some(known) => known.include(&part),
+            }
+        }
+        known.unwrap_or_default()
+    }
+
     pub fn receive(&mut self, warp: Warp, mask: u32, from: &Known) {
-        self.change(warp, mask, |views, _| Rc::make_mut(&mut views.known).receive(from));
+        self.receive_by(warp, mask, from, |views, lanes| views.receive(from, warp, lanes));
+    }
+
+    pub fn receive_relaxed(&mut self, warp: Warp, mask: u32, from: &Known) {
+        self.receive_by(warp, mask, from, |views, lanes| views.receive_relaxed(from, warp, lanes));
+    }
+
+    /// Lanes that have contributed apart from others receive apart from others.
+    fn receive_by(&mut self, warp: Warp, mask: u32, from: &Known, mut receive: impl FnMut(&mut Views, u32)) {
+        let alone = from.apart.iter().filter(|((of, lane), _)| *of == warp && mask & (1 << lane) != 0);
+        let alone: u32 = alone.fold(0, |lanes, ((_, lane), _)| lanes | 1 << lane);
+        let waited = from.waits.iter().filter(|waits| waits.warp == warp).fold(0, |lanes, waits| lanes | waits.lanes);
+        let alone = alone | (waited & mask);
+        for lane in (0..32).filter(|lane| alone & (1 << lane) != 0) {
+            self.change(warp, 1 << lane, &mut receive);
+        }
+        if mask & !alone != 0 {
+            self.change(warp, mask & !alone, receive);
+        }
     }
 
     /// `bar.warp.sync` over these lanes.
     pub fn sync_warp(&mut self, warp: Warp, mask: u32) {
-        let mut from = self.sent(warp, mask);
         let also_issue = self.policy.warp_sync_async;
-        if !also_issue {
-            from.waited = clock::View::default();
-            for (_, views) in self.groups(warp, mask) {
-                clock::join(&mut from.waited, &views.known.waited);
-            }
+        let mut from = if also_issue { self.sent(warp, mask) } else { self.together(warp, mask) };
+        if also_issue {
+            from.hand_over_all();
+        } else {
+            // What a lane has waited for itself, it does not hand over so.
+            let mut groups = self.groups(warp, mask).into_iter();
+            let mut handed = groups.next().map(|(_, views)| views.known.handed.clone()).unwrap_or_default();
+            groups.for_each(|(_, views)| handed.include(&views.known.handed));
+            from.handed = handed;
         }
-        self.change(warp, mask, |views, _| Rc::make_mut(&mut views.known).receive_from_warp(&from, also_issue));
+        self.change(warp, mask, |views, _| Rc::make_mut(&mut views.known).include_warp(&from, also_issue));
     }
 
     pub fn record(&mut self, record: Record) -> RecordId {
@@ -220,7 +262,7 @@ impl Order {
     pub fn strand(&mut self, kind: StrandKind, warp: Warp, lanes: u32, collective: bool) -> StrandId {
         let views = if collective {
             let mut views = (**self.views(warp, lanes.trailing_zeros().min(31))).clone();
-            views.known = Rc::new(self.sent(warp, lanes));
+            views.known = Rc::new(self.together(warp, lanes));
             Rc::new(views)
         } else {
             Rc::clone(self.views(warp, lanes.trailing_zeros().min(31)))
@@ -238,6 +280,16 @@ impl Order {
 
     pub fn strand_at(&self, strand: StrandId) -> &Strand {
         &self.strands[strand as usize]
+    }
+
+    /// Whether one who knows this knows that the operation of a lane is over.
+    pub fn is_over(&self, strand: StrandId, lane: Lane, known: &clock::Clock) -> bool {
+        self.strands[strand as usize].done.iter().any(|handle| match *handle {
+            Handle::Phase { object, phase, lanes } => lanes & (1 << lane) != 0 && known.steps(object) > phase,
+            Handle::Lanes { warp, lanes, time, each } => {
+                known.knows_any_of(warp, if each { lanes & (1 << lane) } else { lanes }, time)
+            }
+        })
     }
 
     pub fn complete(&mut self, strand: StrandId, handle: Handle) {
@@ -326,7 +378,7 @@ impl Order {
         let known = match earlier.path.strand() {
             None => base.knows(earlier.warp, lane, earlier.time) || (earlier.warp == later.warp && lane == touch.lane),
             Some(strand) => self.strands[strand as usize].done.iter().any(|handle| match *handle {
-                Handle::Phase { object, phase } => base.steps(object) > phase,
+                Handle::Phase { object, phase, lanes } => lanes & (1 << lane) != 0 && base.steps(object) > phase,
                 Handle::Lanes { warp, lanes, time, each } => {
                     let waiters = if each { lanes & (1 << lane) } else { lanes };
                     (warp == later.warp && waiters & (1 << touch.lane) != 0)
@@ -508,6 +560,10 @@ impl Check<'_> {
     fn through_strand(&self, earlier: &Record, lane: Lane, readers: &shadow::Entries) -> bool {
         readers.iter().any(|between| {
             let record = &self.records[between.record as usize];
+            // What a warp does later does not come before.
+            if record.warp == earlier.warp && record.time < earlier.time {
+                return false;
+            }
             let Some(strand) = record.path.strand().map(|id| &self.facts.strands[id as usize]) else { return false };
             let reader = between.lanes.trailing_zeros();
             let middle = Later { record, views: &strand.views, strand: Some(strand), ..self.later };

@@ -1,8 +1,8 @@
 //! Whether an earlier access comes before a later one in causality order, through the proxies of both (8.9.5).
 
-use super::clock::{Clock, Lane, View};
+use super::clock::{Clock, Lane, Time, View, Waiter, Warp, waiter};
 use super::policy::{AsyncFence, Policy};
-use super::record::{Handle, Kind, Path, Record, Strand, StrandKind, Tensor, pipelined};
+use super::record::{Handle, Kind, Path, Record, Strand, StrandKind, pipelined};
 use super::shadow::Region;
 use super::views::{Cta, Domain, Pair, Views};
 
@@ -17,12 +17,42 @@ pub(super) struct Later<'a> {
     pub(super) map: u64,
 }
 
+/// Who asks whether a strand is over: what a lane has waited for itself lies before what it does.
+#[derive(Copy, Clone)]
+enum Asked {
+    By(Warp, Lane, Time),
+    /// At the lane's last fence: its waits in front of that are in the view.
+    AtGate(Warp, Lane),
+    Elsewhere,
+}
+
+impl Asked {
+    fn by(record: &Record, lane: Lane) -> Asked {
+        Asked::By(record.warp, lane, record.time)
+    }
+
+    fn waiter(self) -> Waiter {
+        match self {
+            Asked::By(warp, lane, _) | Asked::AtGate(warp, lane) => waiter(warp, lane),
+            Asked::Elsewhere => 0,
+        }
+    }
+
+    /// Whether it is one of the lanes that have waited, and asks behind that.
+    fn has_waited(self, warp: Warp, lanes: u32, time: Time) -> bool {
+        matches!(self, Asked::By(own, lane, now) if own == warp && lanes & (1 << lane) != 0 && time <= now)
+    }
+}
+
 /// Where every strand is, and who shares a cluster.
 pub(super) struct Facts<'a> {
     pub(super) policy: &'a Policy,
     pub(super) strands: &'a [Strand],
     pub(super) cluster_of: &'a dyn Fn(Cta) -> u32,
 }
+
+/// How far back an operation is looked for through which a pipeline goes on.
+const LOOK_BACK: usize = 1024;
 
 /// What a proxy fence must be about to be about an access of a thread of this CTA.
 fn domains(region: Region, by: Cta) -> [Domain; 2] {
@@ -63,7 +93,7 @@ impl Facts<'_> {
             (Async(_), Async(_)) => self.async_to_async(earlier, lane, later, own),
             (Tensormap(_), _) => {
                 let strand = self.strand(earlier);
-                strand.is_some_and(|strand| self.done(strand, lane, later, own, &later.views.known.base.threads, true))
+                strand.is_some_and(|strand| self.done_in_base(strand, lane, later, own, true))
             }
             (Generic | GenericStrand(_) | Async(_), Tensormap(_)) => self.to_map(earlier, lane, later, own),
             (TensorThread | TensorMemory(_), TensorThread | TensorMemory(_)) => self.tensor(earlier, lane, later, own),
@@ -79,13 +109,14 @@ impl Facts<'_> {
     }
 
     /// Whether the strand's end is known in this view, or po-before the later access.
-    fn done(&self, strand: &Strand, lane: Lane, later: &Later, own: Lane, view: &Clock, reads: bool) -> bool {
+    fn done(&self, strand: &Strand, lane: Lane, view: &Clock, asked: Asked, reads: bool) -> bool {
         let told = |handle: &Handle| match *handle {
-            Handle::Phase { object, phase } => view.steps(object) > phase,
+            Handle::Phase { object, phase, lanes } => {
+                lanes & (1 << lane) != 0 && view.steps_told(object, waiter(strand.warp, lane), asked.waiter()) > phase
+            }
             Handle::Lanes { warp, lanes, time, each } => {
                 let waiters = if each { lanes & (1 << lane) } else { lanes };
-                let by_itself = warp == later.record.warp && waiters & (1 << own) != 0;
-                by_itself || (0..32).any(|lane| waiters & (1 << lane) != 0 && view.knows(warp, lane, time))
+                asked.has_waited(warp, waiters, time) || view.knows_any_of(warp, waiters, time)
             }
         };
         strand.done.iter().any(told) || (reads && strand.reads_done.iter().any(told))
@@ -98,15 +129,9 @@ impl Facts<'_> {
 
     /// In base causality order, to the later access or its issue.
     fn done_in_base(&self, strand: &Strand, lane: Lane, later: &Later, own: Lane, reads: bool) -> bool {
-        let known = &later.views.known;
-        let base = if later.strand.is_some() { &known.base.issue } else { &known.base.threads };
-        if !self.done(strand, lane, later, own, base, reads) {
-            return false;
-        }
-        let by_wait = |handle: &Handle| matches!(handle, Handle::Lanes { .. });
-        self.policy.warp_sync_async
-            || !strand.done.iter().chain(&strand.reads_done).all(by_wait)
-            || self.done(strand, lane, later, own, &known.waited, reads)
+        let handed = &later.views.known.handed;
+        let view = if later.strand.is_some() { &handed.issue } else { &handed.threads };
+        self.done(strand, lane, view, Asked::by(later.record, own), reads)
     }
 
     fn by_policy(&self, by_thread: impl Fn() -> bool, in_cta: impl Fn() -> bool) -> bool {
@@ -136,10 +161,10 @@ impl Facts<'_> {
             || own_fence || about.iter().any(|domain| Self::knows(known.by_thread(*domain), earlier, lane)),
             || {
                 own_fence
-                    || known.fenced_in_cta.iter().any(|((domain, cta), pair)| {
+                    || known.fenced_in_cta.iter().any(|((domain, cta), gate)| {
                         about.contains(domain)
                             && self.same_block(*cta, later.record.cta)
-                            && Self::knows(Some(pair), earlier, lane)
+                            && Self::knows(Some(&gate.base), earlier, lane)
                     })
             },
         )
@@ -155,24 +180,25 @@ impl Facts<'_> {
             Handle::Lanes { warp, time, .. } => warp == later.record.warp && lane == own && fenced > time,
             Handle::Phase { .. } => false,
         });
-        let told = |view: &Clock, by_thread: bool| {
+        let told = |view: &Clock| {
             strand.done.iter().any(|handle| match *handle {
                 Handle::Lanes { warp, time, .. } => view.knows(warp, lane, time),
-                Handle::Phase { object, phase } => !by_thread && view.steps(object) > phase,
+                Handle::Phase { .. } => false,
             })
         };
+        let gate_of = |domain: &Domain| later.views.gate(*domain);
+        let own_gate = Asked::AtGate(later.record.warp, own);
         let behind_own_gate =
-            about.iter().any(|domain| later.views.gate(*domain).is_some_and(|view| told(view, false)));
+            about.iter().filter_map(gate_of).any(|view| self.done(strand, lane, view, own_gate, false));
         self.by_policy(
-            || {
-                by_itself
-                    || about.iter().any(|domain| known.by_thread(*domain).is_some_and(|pair| told(&pair.issue, true)))
-            },
+            || by_itself || about.iter().any(|domain| known.by_thread(*domain).is_some_and(|pair| told(&pair.issue))),
             || {
                 by_itself
                     || behind_own_gate
-                    || known.fenced_in_cta.iter().any(|((domain, cta), pair)| {
-                        about.contains(domain) && self.same_block(*cta, later.record.cta) && told(&pair.issue, false)
+                    || known.fenced_in_cta.iter().any(|((domain, cta), gate)| {
+                        about.contains(domain)
+                            && self.same_block(*cta, later.record.cta)
+                            && self.done(strand, lane, &gate.handed.issue, Asked::Elsewhere, false)
                     })
             },
         )
@@ -189,13 +215,16 @@ impl Facts<'_> {
             return true;
         }
         let about = domains(later.region, later.record.cta);
-        let gated = |view: &Clock| self.done(strand, lane, later, 32, view, reads);
-        let own_gate = about.iter().any(|domain| later.views.gate(*domain).is_some_and(|view| gated(view)));
+        let asked = Asked::AtGate(later.record.warp, own);
+        let own_gate = about.iter().filter_map(|domain| later.views.gate(*domain));
+        let own_gate = own_gate.into_iter().any(|view| self.done(strand, lane, view, asked, reads));
         self.by_policy(
             || own_gate,
             || {
-                known.fenced_in_cta.iter().any(|((domain, cta), pair)| {
-                    about.contains(domain) && self.same_block(*cta, earlier.cta) && gated(&pair.threads)
+                known.fenced_in_cta.iter().any(|((domain, cta), gate)| {
+                    about.contains(domain)
+                        && self.same_block(*cta, earlier.cta)
+                        && self.done(strand, lane, &gate.handed.threads, Asked::Elsewhere, reads)
                 }) || (own_gate && self.same_block(later.record.cta, earlier.cta))
             },
         )
@@ -215,10 +244,10 @@ impl Facts<'_> {
         // completion is one.
         let fenced_in = |at: Cta| {
             let about = domains(later.region, at);
-            known.fenced_in_cta.iter().any(|((domain, cta), pair)| {
+            known.fenced_in_cta.iter().any(|((domain, cta), gate)| {
                 about.contains(domain)
                     && self.same_block(*cta, at)
-                    && self.done(strand, lane, later, 32, &pair.issue, reads)
+                    && self.done(strand, lane, &gate.handed.issue, Asked::Elsewhere, reads)
             })
         };
         let first = strand.fenced_at_completion(self.policy.tcgen05_completion_fence) || fenced_in(earlier.cta);
@@ -234,14 +263,10 @@ impl Facts<'_> {
         let Some(pair) = known.acquired(later.record.cta, later.map) else { return same_lane };
         match earlier.path {
             Path::Generic => same_lane || pair.issue.knows(earlier.warp, lane, earlier.time),
-            _ => self.strand(earlier).is_some_and(|strand| self.done(strand, lane, later, 32, &pair.issue, false)),
-        }
-    }
-
-    fn tensor_of(&self, record: &Record) -> Option<Tensor> {
-        match self.strand(record)?.kind {
-            StrandKind::Tcgen05(tensor) => Some(tensor),
-            _ => None,
+            _ => self.strand(earlier).is_some_and(|strand| {
+                self.done(strand, lane, &pair.issue, Asked::Elsewhere, false)
+                    && self.done_in_base(strand, lane, later, own, false)
+            }),
         }
     }
 
@@ -260,37 +285,61 @@ impl Facts<'_> {
                 (earlier.warp == later.record.warp && (lane == own || issued_by_all))
                     || known.base.issue.knows(earlier.warp, lane, earlier.time)
             }
+            // A phase that was seen is enough; what a thread has waited for is handed over by a fence or by
+            // synchronisation that orders memory (9.7.18.6.3).
             (_, Path::TensorThread) => self.strand(earlier).is_some_and(|strand| {
-                self.done(strand, lane, later, own, &known.base.threads, false)
-                    || self.done(strand, lane, later, own, &known.tensor_out, false)
-                    || self.done(strand, lane, later, own, &known.execution, false)
+                let asked = Asked::by(later.record, own);
+                let seen = |handle: &Handle| match *handle {
+                    Handle::Phase { object, phase, .. } => known.execution.steps(object) > phase,
+                    Handle::Lanes { .. } => false,
+                };
+                self.done_in_base(strand, lane, later, own, false)
+                    || self.done(strand, lane, &known.tensor_out, asked, false)
+                    || strand.done.iter().any(seen)
             }),
             _ => self.tensor_strands(earlier, lane, later, own),
         }
     }
 
     fn tensor_strands(&self, earlier: &Record, lane: Lane, later: &Later, own: Lane) -> bool {
-        let Some(strand) = self.strand(earlier) else { return false };
-        let inside: &View = &later.views.tensor_in;
+        let (Some(from), Some(to)) = (earlier.path.strand(), later.record.path.strand()) else { return false };
+        let (Some(first), Some(last)) = (self.strand(earlier), later.strand) else { return false };
+        if self.tensor_complete(first, lane, later, own) || self.in_pipeline(first, last) {
+            return true;
+        }
+        // A third operation that waits for the first in a pipeline, and that the last one waits for.
+        let start = (to as usize).saturating_sub(LOOK_BACK).max(from as usize + 1);
+        let between = self.strands.get(start..to as usize).unwrap_or_default();
+        between.iter().filter(|middle| self.in_pipeline(first, middle)).any(|middle| {
+            let lane = middle.lanes.trailing_zeros().min(31);
+            self.in_pipeline(middle, last) || self.tensor_complete(middle, lane, later, own)
+        })
+    }
+
+    /// Complete before the issue: in the same thread, or handed over between two fences.
+    fn tensor_complete(&self, strand: &Strand, lane: Lane, later: &Later, own: Lane) -> bool {
         let in_thread = strand.done.iter().any(|handle| match *handle {
-            Handle::Lanes { warp, lanes, .. } => {
-                warp == later.record.warp && later.strand.is_some_and(|later| lanes & later.lanes != 0)
+            Handle::Lanes { warp, lanes, time, .. } => {
+                let same = |last: &Strand| warp == last.warp && lanes & last.lanes != 0 && time <= last.time;
+                later.strand.is_some_and(same)
             }
             Handle::Phase { .. } => false,
         });
-        if in_thread || self.done(strand, lane, later, 32, inside, false) {
-            return true;
-        }
-        if self.policy.tcgen05_acq_rel && self.done(strand, lane, later, own, &later.views.known.base.issue, false) {
-            return true;
-        }
-        let (Some(first), Some(second)) = (self.tensor_of(earlier), self.tensor_of(later.record)) else { return false };
-        if !pipelined(first, second) {
+        in_thread
+            || self.done(strand, lane, &later.views.tensor_in, Asked::Elsewhere, false)
+            || (self.policy.tcgen05_acq_rel && self.done_in_base(strand, lane, later, own, false))
+    }
+
+    /// Issued before, and in a pipeline (9.7.18.6.2).
+    fn in_pipeline(&self, first: &Strand, last: &Strand) -> bool {
+        let (StrandKind::Tcgen05(one), StrandKind::Tcgen05(other)) = (first.kind, last.kind) else { return false };
+        let same_thread = first.warp == last.warp && first.lanes & last.lanes != 0;
+        if !pipelined(one, other, same_thread) {
             return false;
         }
-        let same_thread =
-            strand.warp == later.record.warp && later.strand.is_some_and(|later| strand.lanes & later.lanes != 0);
-        same_thread
-            || (0..32).any(|lane| strand.lanes & (1 << lane) != 0 && inside.knows(strand.warp, lane, strand.time))
+        let knows = |view: &Clock| view.knows_any_of(first.warp, first.lanes, first.time);
+        (same_thread && first.time < last.time)
+            || knows(&last.views.tensor_in)
+            || (self.policy.tcgen05_acq_rel && knows(&last.views.known.base.issue))
     }
 }

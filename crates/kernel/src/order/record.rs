@@ -86,8 +86,8 @@ pub struct Record {
 pub enum Handle {
     /// A wait for its group, by the lanes that started it, each for its own.
     Lanes { warp: Warp, lanes: u32, time: Time, each: bool },
-    /// The completion of a phase of an mbarrier.
-    Phase { object: Object, phase: u32 },
+    /// The completion of a phase of an mbarrier, for what these lanes started.
+    Phase { object: Object, phase: u32, lanes: u32 },
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -102,9 +102,20 @@ pub enum StrandKind {
 /// What decides whether two tcgen05 operations form a pipeline (9.7.18.6.2).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Tensor {
-    Mma { accumulator: u32, shape: (u32, u32), group: u8 },
-    Copy { is_4x256b: bool, group: u8 },
-    Shift { group: u8 },
+    Mma {
+        accumulator: u32,
+        shape: (u32, u32),
+        group: u8,
+    },
+    /// From 9.4 on, a copy of one thread follows its products.
+    Copy {
+        is_4x256b: bool,
+        group: u8,
+        follows_mma: bool,
+    },
+    Shift {
+        group: u8,
+    },
     Load,
     Store,
 }
@@ -141,12 +152,15 @@ impl Strand {
 }
 
 /// Whether the second, issued after the first, does not start before the first is done.
-pub fn pipelined(first: Tensor, second: Tensor) -> bool {
+pub fn pipelined(first: Tensor, second: Tensor, same_thread: bool) -> bool {
     match (first, second) {
         (Tensor::Mma { .. }, Tensor::Mma { .. }) => first == second,
         (Tensor::Copy { group: a, .. } | Tensor::Shift { group: a }, Tensor::Mma { group: b, .. })
         | (Tensor::Mma { group: a, .. }, Tensor::Shift { group: b }) => a == b,
-        (Tensor::Shift { group: a }, Tensor::Copy { is_4x256b, group: b }) => is_4x256b && a == b,
+        (Tensor::Shift { group: a }, Tensor::Copy { is_4x256b, group: b, .. }) => is_4x256b && a == b,
+        (Tensor::Mma { group: a, .. }, Tensor::Copy { follows_mma, group: b, .. }) => {
+            follows_mma && same_thread && a == b
+        }
         _ => false,
     }
 }

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::clock::{Clock, Time, View, Warp, join};
+use super::clock::{Clock, Lane, Object, Time, View, Waiter, Warp, join, waiting_lane};
 use crate::code::op::Scope;
 
 pub type Cta = u32;
@@ -21,6 +21,9 @@ pub enum Domain {
 
 /// The same knowledge for accesses of threads, and for asynchronous operations that they start: `bar.warp.sync` may be
 /// about the former only (reading warp-sync-async).
+///
+/// In a lane's own knowledge, `issue` is what counts for what this lane starts. In knowledge that travels, it is what
+/// counts for whoever receives it; see [`Known::apart`].
 #[derive(Clone, Debug, Default)]
 pub struct Pair {
     pub threads: View,
@@ -28,35 +31,41 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Synchronisation between threads hands everything over.
-    fn receive(&mut self, from: &Pair) {
-        join(&mut self.threads, &from.threads);
-        join(&mut self.issue, &from.threads);
-    }
-
-    fn receive_from_warp(&mut self, from: &Pair, also_issue: bool) {
-        join(&mut self.threads, &from.threads);
-        if also_issue {
-            join(&mut self.issue, &from.threads);
-        }
-    }
-
     fn raise(&mut self, warp: Warp, lanes: u32, time: Time) {
-        for view in [&mut self.threads, &mut self.issue] {
-            if time > 0 && !view.knows_all(warp, lanes, time) {
-                Rc::make_mut(view).raise(warp, lanes, time);
-            }
-        }
+        raise(&mut self.threads, warp, lanes, time);
+        raise(&mut self.issue, warp, lanes, time);
     }
 
-    fn include(&mut self, view: &Pair) {
+    pub(super) fn include(&mut self, view: &Pair) {
         join(&mut self.threads, &view.threads);
         join(&mut self.issue, &view.issue);
+    }
+
+    /// Over `bar.warp.sync`.
+    fn include_threads(&mut self, from: &Pair) {
+        join(&mut self.threads, &from.threads);
+    }
+
+    /// From another thread, for what the receiver starts.
+    fn include_issue(&mut self, from: &Pair) {
+        join(&mut self.issue, &from.threads);
     }
 
     fn same(&self, other: &Pair) -> bool {
         Rc::ptr_eq(&self.threads, &other.threads) && Rc::ptr_eq(&self.issue, &other.issue)
     }
+
+    /// Whether accesses come after more than what is started does.
+    fn differs(&self) -> bool {
+        !Rc::ptr_eq(&self.threads, &self.issue) && !self.issue.covers(&self.threads)
+    }
+}
+
+/// Everything that was known at proxy fences: of accesses by threads, and of asynchronous operations that are over.
+#[derive(Clone, Debug, Default)]
+pub struct Gate {
+    pub base: Pair,
+    pub handed: Pair,
 }
 
 /// What travels.
@@ -64,23 +73,39 @@ impl Pair {
 pub struct Known {
     /// Base causality order.
     pub base: Pair,
-    /// Base causality order from a wait for an asynchronous operation: without what a lane has waited for itself and only
-    /// `bar.warp.sync` hands on (reading warp-sync-async).
-    pub waited: View,
+    /// Base causality order from a wait for an asynchronous operation (`base-from-strands`): synchronisation with another
+    /// thread comes before the first `bar.warp.sync` (reading warp-sync-async). A phase of an mbarrier has been handed over
+    /// when a thread that did not start the operation has waited for it; so steps carry who waited.
+    pub handed: Pair,
     /// Execution order: relaxed synchronisation counts too (9.7.18.6.3).
     pub execution: View,
     /// Generic accesses with a proxy fence by their own thread behind them, by what the fence is about.
     pub fenced_by_thread: Vec<(Domain, Pair)>,
     /// Everything that was known at a proxy fence in this CTA.
-    pub fenced_in_cta: Vec<((Domain, Cta), Pair)>,
+    pub fenced_in_cta: Vec<((Domain, Cta), Gate)>,
     /// Initialisations of mbarriers behind which `fence.mbarrier_init` stands.
     pub initialised: Pair,
     /// tcgen05 operations behind which `tcgen05.fence::before_thread_sync` or a commit stands.
     pub tensor_out: View,
     /// Writes behind which a release fence of the tensormap proxy stands.
-    pub maps_released: View,
+    pub maps_released: Pair,
     /// The same, acquired in this CTA for the map at this address.
     pub maps_acquired: Vec<((Cta, u64), Pair)>,
+    /// Only while it travels: lanes that know by `bar.warp.sync` more than counts for what they start themselves. It counts
+    /// for whoever else receives it, and not for the lane: its own contribution to a barrier or an mbarrier is no
+    /// synchronisation with another thread (`handed-over` in base-causality.cat).
+    pub apart: Vec<((Warp, Lane), Rc<Known>)>,
+    /// Only while it travels: what the senders have waited for themselves. They have handed it over to whoever else receives it.
+    pub waits: Vec<Waits>,
+}
+
+/// What some lanes have waited for: their groups up to a time, and steps of mbarriers, each by a lane.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Waits {
+    pub warp: Warp,
+    pub lanes: u32,
+    time: Time,
+    steps: Vec<(Object, u32, Waiter)>,
 }
 
 fn entry<K: Copy + PartialEq, V: Default>(list: &mut Vec<(K, V)>, key: K) -> &mut V {
@@ -94,70 +119,147 @@ fn entry<K: Copy + PartialEq, V: Default>(list: &mut Vec<(K, V)>, key: K) -> &mu
     &mut list[index].1
 }
 
+impl Waits {
+    fn join(&mut self, other: &Waits) {
+        self.time = self.time.max(other.time);
+        for (object, steps, by) in &other.steps {
+            match self.steps.iter_mut().find(|(own, _, lane)| (own, lane) == (object, by)) {
+                Some((_, own, _)) => *own = (*own).max(*steps),
+                None => self.steps.push((*object, *steps, *by)),
+            }
+        }
+    }
+}
+
 impl Known {
     pub fn by_thread(&self, domain: Domain) -> Option<&Pair> {
         self.fenced_by_thread.iter().find(|(own, _)| *own == domain).map(|(_, pair)| pair)
-    }
-
-    pub fn in_cta(&self, domain: Domain, cta: Cta) -> Option<&Pair> {
-        self.fenced_in_cta.iter().find(|(own, _)| *own == (domain, cta)).map(|(_, pair)| pair)
     }
 
     pub fn acquired(&self, cta: Cta, map: u64) -> Option<&Pair> {
         self.maps_acquired.iter().find(|(own, _)| *own == (cta, map)).map(|(_, pair)| pair)
     }
 
-    /// Synchronisation that orders memory (8.9.4).
-    pub fn receive(&mut self, from: &Known) {
-        self.base.receive(&from.base);
-        join(&mut self.waited, &from.waited);
-        self.receive_execution(from);
-        self.initialised.receive(&from.initialised);
+    /// Does something to each pair, with the same pair of another.
+    fn with_pairs(&mut self, from: &Known, with: impl Fn(&mut Pair, &Pair)) {
+        with(&mut self.base, &from.base);
+        with(&mut self.handed, &from.handed);
+        with(&mut self.initialised, &from.initialised);
+        with(&mut self.maps_released, &from.maps_released);
         for (domain, pair) in &from.fenced_by_thread {
-            entry(&mut self.fenced_by_thread, *domain).receive(pair);
+            with(entry(&mut self.fenced_by_thread, *domain), pair);
         }
-        for (key, pair) in &from.fenced_in_cta {
-            entry(&mut self.fenced_in_cta, *key).receive(pair);
+        for (key, gate) in &from.fenced_in_cta {
+            let own = entry(&mut self.fenced_in_cta, *key);
+            with(&mut own.base, &gate.base);
+            with(&mut own.handed, &gate.handed);
         }
         for (key, pair) in &from.maps_acquired {
-            entry(&mut self.maps_acquired, *key).receive(pair);
+            with(entry(&mut self.maps_acquired, *key), pair);
+        }
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = &Pair> {
+        let single = [&self.base, &self.handed, &self.initialised, &self.maps_released];
+        let gates = self.fenced_in_cta.iter().flat_map(|(_, gate)| [&gate.base, &gate.handed]);
+        let lists = self.fenced_by_thread.iter().map(|(_, pair)| pair);
+        single.into_iter().chain(lists).chain(gates).chain(self.maps_acquired.iter().map(|(_, pair)| pair))
+    }
+
+    fn pairs_mut(&mut self) -> impl Iterator<Item = &mut Pair> {
+        let single = [&mut self.base, &mut self.handed, &mut self.initialised, &mut self.maps_released];
+        let gates = self.fenced_in_cta.iter_mut().flat_map(|(_, gate)| [&mut gate.base, &mut gate.handed]);
+        let lists = self.fenced_by_thread.iter_mut().map(|(_, pair)| pair);
+        single.into_iter().chain(lists).chain(gates).chain(self.maps_acquired.iter_mut().map(|(_, pair)| pair))
+    }
+
+    /// What several lanes know together.
+    pub fn include(&mut self, from: &Known) {
+        self.with_pairs(from, Pair::include);
+        join(&mut self.execution, &from.execution);
+        join(&mut self.tensor_out, &from.tensor_out);
+    }
+
+    /// Puts what travels to one place together, for whoever receives it there.
+    pub fn collect(&mut self, from: &Known) {
+        self.include(from);
+        for (lane, known) in &from.apart {
+            // Two lanes that know the same hand it over to each other.
+            if self.apart.iter().any(|(own, other)| own != lane && Rc::ptr_eq(other, known)) {
+                self.with_pairs(known, Pair::include_issue);
+                continue;
+            }
+            match self.apart.iter_mut().find(|(own, _)| own == lane) {
+                Some((_, own)) if Rc::ptr_eq(own, known) => {}
+                Some((_, own)) => Rc::make_mut(own).include(known),
+                None => self.apart.push((*lane, Rc::clone(known))),
+            }
+        }
+        for waits in &from.waits {
+            match self.waits.iter_mut().find(|own| (own.warp, own.lanes) == (waits.warp, waits.lanes)) {
+                Some(own) => own.join(waits),
+                None => self.waits.push(waits.clone()),
+            }
+        }
+    }
+
+    /// What others than these lanes have waited for.
+    fn include_waits(&mut self, waits: &Waits, warp: Warp, lanes: u32) {
+        let others = if waits.warp == warp { waits.lanes & !lanes } else { waits.lanes };
+        if others == 0 {
+            return;
+        }
+        self.handed.raise(waits.warp, others, waits.time);
+        for (object, steps, by) in &waits.steps {
+            let (of, lane) = waiting_lane(*by);
+            if of == warp && lanes & (1 << lane) != 0 {
+                continue;
+            }
+            for view in [&mut self.handed.threads, &mut self.handed.issue] {
+                if view.steps_told(*object, *by, 0) < *steps {
+                    Rc::make_mut(view).complete(*object, *steps);
+                }
+            }
+        }
+    }
+
+    /// Everybody who receives this receives it from another thread.
+    pub fn hand_over_all(&mut self) {
+        for (_, known) in std::mem::take(&mut self.apart) {
+            self.with_pairs(&known, Pair::include_issue);
+        }
+        for waits in std::mem::take(&mut self.waits) {
+            self.include_waits(&waits, waits.warp, 0);
         }
     }
 
     /// Relaxed synchronisation: threads ran in this order.
-    pub fn receive_execution(&mut self, from: &Known) {
+    pub fn include_execution(&mut self, from: &Known) {
         join(&mut self.execution, &from.execution);
         join(&mut self.tensor_out, &from.tensor_out);
-        join(&mut self.maps_released, &from.maps_released);
-    }
-
-    /// A relaxed cluster barrier hands over initialisations that are fenced.
-    pub fn receive_initialised(&mut self, from: &Known) {
-        self.initialised.receive(&from.initialised);
+        self.maps_released.include(&from.maps_released);
     }
 
     /// `bar.warp.sync`.
-    pub fn receive_from_warp(&mut self, from: &Known, also_issue: bool) {
-        self.base.receive_from_warp(&from.base, also_issue);
-        join(&mut self.waited, &from.waited);
-        self.receive_execution(from);
-        self.initialised.receive_from_warp(&from.initialised, also_issue);
-        for (domain, pair) in &from.fenced_by_thread {
-            entry(&mut self.fenced_by_thread, *domain).receive_from_warp(pair, also_issue);
+    pub fn include_warp(&mut self, from: &Known, also_issue: bool) {
+        self.with_pairs(from, Pair::include_threads);
+        if also_issue {
+            self.with_pairs(from, Pair::include_issue);
         }
-        for (key, pair) in &from.fenced_in_cta {
-            entry(&mut self.fenced_in_cta, *key).receive_from_warp(pair, also_issue);
-        }
-        for (key, pair) in &from.maps_acquired {
-            entry(&mut self.maps_acquired, *key).receive_from_warp(pair, also_issue);
-        }
+        join(&mut self.execution, &from.execution);
+        join(&mut self.tensor_out, &from.tensor_out);
     }
 
-    /// A step of an object is complete: whoever receives this knows it.
-    pub fn complete(&mut self, object: u32, steps: u32) {
+    /// A step of an object is complete: whoever receives this knows it, by a wait of this lane.
+    pub fn complete(&mut self, object: u32, steps: u32, by: Waiter) {
         for view in [&mut self.base.threads, &mut self.base.issue, &mut self.execution] {
             if view.steps(object) < steps {
                 Rc::make_mut(view).complete(object, steps);
+            }
+        }
+        for view in [&mut self.handed.threads, &mut self.handed.issue] {
+            if view.steps_told(object, by, 0) < steps {
+                Rc::make_mut(view).complete_by(object, steps, by);
             }
         }
     }
@@ -170,22 +272,49 @@ impl Known {
     }
 
     fn same(&self, other: &Known) -> bool {
-        let list = |a: &[(Domain, Pair)], b: &[(Domain, Pair)]| {
-            a.len() == b.len() && a.iter().zip(b).all(|((k, a), (l, b))| k == l && a.same(b))
-        };
-        let in_cta = self.fenced_in_cta.len() == other.fenced_in_cta.len()
-            && self.fenced_in_cta.iter().zip(&other.fenced_in_cta).all(|((k, a), (l, b))| k == l && a.same(b));
-        let maps = self.maps_acquired.len() == other.maps_acquired.len()
-            && self.maps_acquired.iter().zip(&other.maps_acquired).all(|((k, a), (l, b))| k == l && a.same(b));
-        self.base.same(&other.base)
-            && Rc::ptr_eq(&self.waited, &other.waited)
-            && Rc::ptr_eq(&self.execution, &other.execution)
-            && self.initialised.same(&other.initialised)
+        let keys = self.fenced_by_thread.len() == other.fenced_by_thread.len()
+            && self.fenced_in_cta.len() == other.fenced_in_cta.len()
+            && self.maps_acquired.len() == other.maps_acquired.len()
+            && self.fenced_by_thread.iter().zip(&other.fenced_by_thread).all(|((a, _), (b, _))| a == b)
+            && self.fenced_in_cta.iter().zip(&other.fenced_in_cta).all(|((a, _), (b, _))| a == b)
+            && self.maps_acquired.iter().zip(&other.maps_acquired).all(|((a, _), (b, _))| a == b);
+        keys && Rc::ptr_eq(&self.execution, &other.execution)
             && Rc::ptr_eq(&self.tensor_out, &other.tensor_out)
-            && Rc::ptr_eq(&self.maps_released, &other.maps_released)
-            && list(&self.fenced_by_thread, &other.fenced_by_thread)
-            && in_cta
-            && maps
+            && self.pairs().zip(other.pairs()).all(|(a, b)| a.same(b))
+    }
+
+    /// What must hold of a lane's knowledge whatever it has met (kernels.md, invariants).
+    #[cfg(debug_assertions)]
+    pub(super) fn assert_consistent(&self) {
+        let within = |inner: &Clock, outer: &Clock| outer.covers_counts(inner);
+        let base = &self.base;
+        assert!(self.apart.is_empty() && self.waits.is_empty(), "a lane keeps what travels");
+        assert!(within(&base.issue, &base.threads), "issue knows more than threads");
+        assert!(within(&base.threads, &self.execution), "base knows more than execution");
+        assert!(within(&self.handed.threads, &base.threads), "handed knows more than base");
+        assert!(within(&self.handed.issue, &self.handed.threads), "handed: issue knows more than threads");
+        assert!(within(&self.handed.issue, &base.issue), "handed knows more than base at issue");
+        assert!(within(&self.tensor_out, &self.execution), "tensor_out knows more than execution");
+        assert!(within(&self.maps_released.threads, &self.execution), "maps_released knows more than execution");
+        assert!(within(&self.initialised.threads, &self.execution), "initialised knows more than execution");
+        for (_, pair) in &self.fenced_by_thread {
+            assert!(within(&pair.threads, &base.threads) && within(&pair.issue, &base.issue), "fenced, and not known");
+        }
+        for (_, gate) in &self.fenced_in_cta {
+            assert!(within(&gate.base.threads, &base.threads), "a gate knows more than base");
+            assert!(within(&gate.handed.threads, &self.handed.threads), "a gate knows more than what was handed over");
+        }
+    }
+
+    /// Knowledge is never lost.
+    #[cfg(debug_assertions)]
+    pub(super) fn assert_grown_from(&self, before: &Known) {
+        assert!(self.execution.covers(&before.execution) && self.tensor_out.covers(&before.tensor_out));
+        let mut joined = self.clone();
+        joined.include(before);
+        for (own, both) in self.pairs().zip(joined.pairs()) {
+            assert!(own.threads.covers(&both.threads) && own.issue.covers(&both.issue), "a clock went back");
+        }
     }
 }
 
@@ -197,6 +326,10 @@ pub struct Times {
     pub tensor_out: Time,
     pub maps_released: Time,
     pub maps_acquired: Vec<(u64, Time)>,
+    /// The last wait for a group of asynchronous operations.
+    pub waited: Time,
+    /// The lane has started an operation that an mbarrier tells of.
+    pub starts: bool,
 }
 
 impl Times {
@@ -250,25 +383,57 @@ impl Views {
         Rc::new(Snapshot { known: Rc::clone(&self.known), times: self.times.clone(), time })
     }
 
-    /// `fence.proxy.async` about these objects.
-    pub fn fence_async(&mut self, domains: &[Domain], cta: Cta, time: Time) {
-        let base = self.known.base.clone();
+    /// Synchronisation that orders memory (8.9.4), for these lanes: what one of them has contributed itself counts for its
+    /// accesses only.
+    pub fn receive(&mut self, from: &Known, warp: Warp, lanes: u32) {
         let known = Rc::make_mut(&mut self.known);
+        known.include(from);
+        for (_, other) in from.apart.iter().filter(|((of, lane), _)| *of != warp || lanes & (1 << lane) == 0) {
+            known.with_pairs(other, Pair::include_issue);
+        }
+        from.waits.iter().for_each(|waits| known.include_waits(waits, warp, lanes));
+    }
+
+    /// Relaxed synchronisation of a cluster: threads ran in this order, and initialisations that are fenced are handed over.
+    pub fn receive_relaxed(&mut self, from: &Known, warp: Warp, lanes: u32) {
+        let known = Rc::make_mut(&mut self.known);
+        known.include_execution(from);
+        known.initialised.include(&from.initialised);
+        for (_, other) in from.apart.iter().filter(|((of, lane), _)| *of != warp || lanes & (1 << lane) == 0) {
+            known.initialised.include_issue(&other.initialised);
+            known.maps_released.include_issue(&other.maps_released);
+        }
+    }
+
+    /// `fence.proxy.async` about these objects. To the fence leads any order of threads; `bar.warp.sync` matters from there on.
+    pub fn fence_async(&mut self, domains: &[Domain], cta: Cta, (warp, lanes, time): (Warp, u32, Time)) {
+        let known = Rc::make_mut(&mut self.known);
+        let (base, mut handed) = (Rc::clone(&known.base.threads), Rc::clone(&known.handed.threads));
+        // What the thread has waited for itself comes before its fence.
+        if lanes.is_power_of_two() && handed.is_told_by(warp, lanes) {
+            Rc::make_mut(&mut handed).hand_over(warp, lanes);
+        }
         for domain in domains {
             *entry(&mut self.times.fenced, *domain) = time;
-            entry(&mut known.fenced_in_cta, (*domain, cta)).include(&base);
-            *entry(&mut self.gates, *domain) = Rc::clone(&base.threads);
+            let gate = entry(&mut known.fenced_in_cta, (*domain, cta));
+            for (pair, view) in [(&mut gate.base, &base), (&mut gate.handed, &handed)] {
+                join(&mut pair.threads, view);
+                join(&mut pair.issue, view);
+            }
+            *entry(&mut self.gates, *domain) = Rc::clone(&handed);
         }
     }
 
     pub fn release_maps(&mut self, time: Time) {
         self.times.maps_released = time;
-        let base = Rc::clone(&self.known.base.threads);
-        join(&mut Rc::make_mut(&mut self.known).maps_released, &base);
+        let known = Rc::make_mut(&mut self.known);
+        let base = Rc::clone(&known.base.threads);
+        join(&mut known.maps_released.threads, &base);
+        join(&mut known.maps_released.issue, &base);
     }
 
     pub fn acquire_map(&mut self, cta: Cta, map: u64) {
-        let released = Rc::clone(&self.known.maps_released);
+        let released = Rc::clone(&self.known.maps_released.issue);
         let own = self.times.maps_released;
         let known = Rc::make_mut(&mut self.known);
         let pair = entry(&mut known.maps_acquired, (cta, map));
@@ -278,13 +443,10 @@ impl Views {
     }
 
     /// `tcgen05.fence::after_thread_sync`.
-    pub fn tensor_after(&mut self, all_of_base: bool) {
+    pub fn tensor_after(&mut self) {
         // Lanes by what they fenced before; phases by what was seen of them.
         let mut view: Clock = (*self.known.tensor_out).clone();
         view.join_steps(&self.known.execution);
-        if all_of_base {
-            view.join(&self.known.base.issue);
-        }
         self.tensor_in = Rc::new(view);
     }
 
@@ -307,18 +469,43 @@ impl Views {
     }
 }
 
-pub fn sent(known: &Known, times: &Times, cta: Cta, warp: Warp, lanes: u32, time: Time) -> Known {
+/// What these lanes, which know the same, hand over together.
+pub fn sent(known: &Rc<Known>, times: &Times, cta: Cta, warp: Warp, lanes: u32, time: Time) -> Known {
+    let mut sent = with_own(known, times, cta, warp, lanes, time);
+    let steps = known.handed.threads.told_by(warp, lanes);
+    if times.waited > 0 || !steps.is_empty() {
+        sent.handed = known.handed.clone();
+        sent.waits.push(Waits { warp, lanes, time: times.waited, steps });
+    }
+    if lanes.is_power_of_two() && known.pairs().any(Pair::differs) {
+        sent.apart.push(((warp, lanes.trailing_zeros()), Rc::clone(known)));
+    } else {
+        sent.pairs_mut().for_each(|pair| pair.issue = Rc::clone(&pair.threads));
+    }
+    sent
+}
+
+/// What these lanes know, with what they did themselves.
+pub(super) fn with_own(known: &Known, times: &Times, cta: Cta, warp: Warp, lanes: u32, time: Time) -> Known {
     let mut known = known.clone();
     known.base.raise(warp, lanes, time);
-    raise(&mut known.waited, warp, lanes, time);
+    known.handed.raise(warp, lanes, times.waited);
+    let gates = known.fenced_in_cta.iter_mut().map(|(_, gate)| &mut gate.handed);
+    for view in gates.chain([&mut known.handed]).flat_map(|pair| [&mut pair.threads, &mut pair.issue]) {
+        if view.is_told_by(warp, lanes) {
+            Rc::make_mut(view).hand_over(warp, lanes);
+        }
+    }
     raise(&mut known.execution, warp, lanes, time);
     for (domain, fenced) in &times.fenced {
         entry(&mut known.fenced_by_thread, *domain).raise(warp, lanes, *fenced);
-        entry(&mut known.fenced_in_cta, (*domain, cta)).raise(warp, lanes, *fenced);
+        let gate = entry(&mut known.fenced_in_cta, (*domain, cta));
+        gate.base.raise(warp, lanes, *fenced);
+        gate.handed.raise(warp, lanes, *fenced);
     }
     known.initialised.raise(warp, lanes, times.initialised);
     raise(&mut known.tensor_out, warp, lanes, times.tensor_out);
-    raise(&mut known.maps_released, warp, lanes, times.maps_released);
+    known.maps_released.raise(warp, lanes, times.maps_released);
     for (map, released) in &times.maps_acquired {
         entry(&mut known.maps_acquired, (cta, *map)).raise(warp, lanes, *released);
     }

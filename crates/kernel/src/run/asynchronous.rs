@@ -46,7 +46,7 @@ impl Run<'_> {
                 self.replace_field(warp, pc, active, *at, *field, *index, *value);
             }
             Op::TensormapCopyFence { to, from, .. } => self.copy_map(warp, pc, active, *to, *from),
-            Op::WgmmaFence => {}
+            Op::WgmmaFence => self.warps[warp].groups.registers.fence(),
             Op::WgmmaCommit => {
                 let groups = &mut self.warps[warp].groups;
                 let open = std::mem::take(&mut groups.wgmma_open);
@@ -181,6 +181,10 @@ impl Run<'_> {
 
     fn complete_lanes(&mut self, warp: usize, done: &[(StrandId, u32)], reads_only: bool) {
         let time = self.order.time(warp as u32);
+        let waited = done.iter().fold(0, |lanes, (_, mask)| lanes | mask);
+        if waited != 0 {
+            self.order.change(warp as u32, waited, |views, _| views.times.waited = time);
+        }
         for (strand, mask) in done {
             let handle = Handle::Lanes { warp: warp as u32, lanes: *mask, time, each: true };
             if reads_only {
@@ -686,7 +690,7 @@ impl Run<'_> {
             }
         }
         self.warps[warp].groups.wgmma_open.push(strand);
-        self.warps[warp].groups.in_flight.push((strand, accumulators.to_vec()));
+        self.note_product(warp, pc, active, strand, (shape, accumulators, a));
         self.tokens(warp, active, accumulators, 0);
     }
 
@@ -695,7 +699,10 @@ impl Run<'_> {
         let groups = &mut self.warps[warp].groups.wgmma;
         let count = groups.len().saturating_sub(pending as usize);
         let done: Vec<StrandId> = groups.drain(..count).flatten().collect();
-        self.warps[warp].groups.in_flight.retain(|(strand, _)| !done.contains(strand));
+        self.warps[warp].groups.registers.complete(&done);
+        if !done.is_empty() {
+            self.order.change(warp as u32, active, |views, _| views.times.waited = time);
+        }
         for strand in done {
             let handle = Handle::Lanes { warp: warp as u32, lanes: active, time, each: false };
             self.order.complete(strand, handle);

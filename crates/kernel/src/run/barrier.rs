@@ -24,6 +24,8 @@ pub(super) struct Named {
     /// Of each warp that has arrived in this generation, the lanes that have not been counted as a whole warp.
     lanes: BTreeMap<usize, u32>,
     arrived: u32,
+    /// Of them, those that wait.
+    waiters: u32,
     known: Option<Known>,
     /// Who arrived in the last generation: warp, lanes, time.
     last: Vec<(u32, u32, u32)>,
@@ -101,6 +103,7 @@ impl Run<'_> {
                     all: false,
                     lanes: BTreeMap::new(),
                     arrived: 0,
+                    waiters: 0,
                     known: None,
                     last: Vec::new(),
                     this: Vec::new(),
@@ -139,8 +142,11 @@ impl Run<'_> {
         named.arrived += active.count_ones();
         named.votes = (named.votes.0 + votes.0, named.votes.1 && votes.1, named.votes.2 || votes.2);
         named.this.push((warp as u32, active, time));
+        if !arrive_only {
+            named.waiters += active.count_ones();
+        }
         match &mut named.known {
-            Some(known) => known.receive(&sent),
+            Some(known) => known.collect(&sent),
             None => named.known = Some(sent),
         }
         self.settle_barrier(cta, number);
@@ -196,7 +202,11 @@ impl Run<'_> {
         }
         let mut known = named.known.take().unwrap_or_default();
         named.generation += 1;
-        known.complete(named.object, named.generation);
+        known.complete(named.object, named.generation, 0);
+        // Two that wait synchronise with each other, and each through the other with itself.
+        if std::mem::take(&mut named.waiters) > 1 {
+            known.hand_over_all();
+        }
         let votes = std::mem::replace(&mut named.votes, (0, true, false));
         let taint = std::mem::take(&mut named.taint);
         named.finished.push_back((Rc::new(known), votes, taint));
@@ -262,11 +272,11 @@ impl Run<'_> {
         let own = &mut self.clusters[cluster];
         own.arrived += active.count_ones();
         if order.releases() {
-            own.known.get_or_insert_default().receive(&sent);
+            own.known.get_or_insert_default().collect(&sent);
         } else if let Some(fenced) = fenced {
-            own.known.get_or_insert_default().receive(&fenced);
+            own.known.get_or_insert_default().collect(&fenced);
         }
-        own.relaxed.get_or_insert_default().receive(&sent);
+        own.relaxed.get_or_insert_default().collect(&sent);
         self.settle_cluster(cluster);
     }
 
@@ -289,7 +299,7 @@ impl Run<'_> {
         own.arrived = 0;
         let (object, phase) = (own.object, own.phase);
         let mut known = own.known.take().unwrap_or_default();
-        known.complete(object, phase);
+        known.complete(object, phase, 0);
         let relaxed = own.relaxed.take().unwrap_or_default();
         own.finished.push((Rc::new(known), Rc::new(relaxed)));
     }
@@ -311,12 +321,8 @@ impl Run<'_> {
         let cluster = self.order.cluster_of(self.warps[warp].cta) as usize;
         let Some((known, relaxed)) = self.clusters[cluster].finished.get(phase as usize).cloned() else { return false };
         self.warps[warp].cluster_arrived &= !fragment.mask;
-        self.order.change(warp as u32, fragment.mask, |views, _| {
-            let own = Rc::make_mut(&mut views.known);
-            own.receive(&known);
-            own.receive_execution(&relaxed);
-            own.receive_initialised(&relaxed);
-        });
+        self.order.receive(warp as u32, fragment.mask, &known);
+        self.order.receive_relaxed(warp as u32, fragment.mask, &relaxed);
         true
     }
 }

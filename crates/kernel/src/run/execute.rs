@@ -8,10 +8,9 @@ use super::compute;
 use super::mbarrier::Arrival;
 use super::taint::{self, MADE_UP, MANY, WAIT};
 use super::warp::{Fragment, lanes};
-use crate::code::Instruction;
 use crate::code::op::{Op, Pc, Register, Source, Unknown};
 use crate::memory::{At, Taint};
-use crate::report::{Cause, Doubt, Finding, Protocol};
+use crate::report::{Cause, Doubt, Finding};
 
 impl Run<'_> {
     /// Runs a fragment until it blocks, ends, parts, or meets another. The number of instructions.
@@ -41,8 +40,8 @@ impl Run<'_> {
                     self.guarded(warp, &fragment, &instruction.op, taint);
                 }
             }
-            if !self.warps[warp].groups.in_flight.is_empty() {
-                self.check_in_flight(warp, fragment.pc, active, instruction);
+            if !self.of_products.is_empty() {
+                self.note_registers(warp, fragment.pc, active, instruction);
             }
             match &instruction.op {
                 Op::Branch { to } => {
@@ -93,21 +92,6 @@ impl Run<'_> {
         }
     }
 
-    /// Accumulators of a `wgmma` are nobody's until it is waited for (9.7.17).
-    fn check_in_flight(&mut self, warp: usize, pc: Pc, active: u32, instruction: &Instruction) {
-        if active == 0 || matches!(instruction.op, Op::Wgmma { .. }) {
-            return;
-        }
-        let in_flight = &self.warps[warp].groups.in_flight;
-        let used =
-            instruction.registers.iter().find(|own| in_flight.iter().any(|(_, registers)| registers.contains(own)));
-        if let Some(register) = used {
-            let thread = self.thread(warp, active.trailing_zeros());
-            let name = self.entry.register_names[*register as usize].0.clone();
-            self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::RegisterInFlight { name } });
-        }
-    }
-
     fn put(&mut self, warp: usize, fragment: Fragment) {
         self.warps[warp].fragments.push(fragment);
     }
@@ -150,7 +134,7 @@ impl Run<'_> {
         }
         let cta = self.warps[warp].cta;
         let sent = self.order.sent(warp as u32, active);
-        self.exits[cta as usize].receive_execution(&sent);
+        self.exits[cta as usize].include_execution(&sent);
         self.warps[warp].exited |= active;
         for id in 0..16 {
             self.settle_barrier(cta, id);

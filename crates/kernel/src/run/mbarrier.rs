@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Run;
 use super::warp::{Block, lanes};
 use crate::code::op::{Order, Pc, Place, Register, Scope, Source};
-use crate::order::clock::{Object, View};
+use crate::order::clock::{Object, View, waiter};
 use crate::order::record::{Handle, Kind, Path, StrandId};
 use crate::order::{Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
@@ -122,8 +122,13 @@ impl Run<'_> {
         self.effect(warp, pc, active);
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
-            if self.mbarriers.remove(&(cta, at)).is_none() {
-                self.not_an_mbarrier(warp, pc, lane);
+            match self.mbarriers.remove(&(cta, at)) {
+                Some(mbarrier) if mbarrier.bytes > 0 => {
+                    let (thread, bytes) = (self.thread(warp, lane), mbarrier.bytes);
+                    self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::MissingBytes { at, bytes } });
+                }
+                Some(_) => {}
+                None => self.not_an_mbarrier(warp, pc, lane),
             }
             self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Initialise);
         }
@@ -172,7 +177,7 @@ impl Run<'_> {
             for (released, known) in published {
                 publish(&mut mbarrier.published, Published { cta: own, seen: arrival.scope, released, known });
             }
-            mbarrier.executed.get_or_insert_default().receive_execution(&sent);
+            mbarrier.executed.get_or_insert_default().include_execution(&sent);
             let operation = (warp as u32, 1 << lane, time);
             if let Some(expect) = expect {
                 mbarrier.bytes += i64::from(expect);
@@ -246,6 +251,9 @@ impl Run<'_> {
         // mbarrier's life after the phase.
         let record = self.record(warp, pc, Kind::Mbarrier, Path::GenericStrand(strand));
         self.touch_views(record, &views, lane, Region::Shared(at.0), at.1, 8, 0);
+        if !views.times.starts {
+            self.order.change(warp as u32, mask, |views, _| views.times.starts = true);
+        }
         let Some(mbarrier) = self.mbarriers.get_mut(&at) else {
             self.not_an_mbarrier(warp, pc, lane);
             return;
@@ -255,7 +263,7 @@ impl Run<'_> {
         let over = i64::from(arrivals) > mbarrier.pending;
         mbarrier.pending -= i64::from(arrivals);
         mbarrier.this.by_strands = true;
-        let handle = Handle::Phase { object: mbarrier.object, phase: mbarrier.phase };
+        let handle = Handle::Phase { object: mbarrier.object, phase: mbarrier.phase, lanes: mask };
         self.order.complete(strand, handle);
         if over {
             let thread = self.thread(warp, lane);
@@ -268,7 +276,7 @@ impl Run<'_> {
     /// What a commit hands over besides its arrival.
     pub(super) fn hand_over_execution(&mut self, at: (Cta, u64), sent: &Known) {
         if let Some(mbarrier) = self.mbarriers.get_mut(&at) {
-            mbarrier.executed.get_or_insert_default().receive_execution(sent);
+            mbarrier.executed.get_or_insert_default().include_execution(sent);
         }
     }
 
@@ -298,7 +306,7 @@ impl Run<'_> {
                 mbarrier.this.arrivals.push(Rc::clone(knows));
             }
         }
-        mbarrier.this.known.get_or_insert_default().receive(sent);
+        mbarrier.this.known.get_or_insert_default().include_execution(sent);
         mbarrier.this.pc = pc;
         let range = 1i64 << 20;
         let bad = mbarrier.bytes.abs() >= range;
@@ -318,7 +326,17 @@ impl Run<'_> {
         let mut open: Vec<&Mbarrier> = self.mbarriers.values().collect();
         open.sort_by_key(|mbarrier| mbarrier.object);
         open.iter().for_each(|mbarrier| mbarrier.may_be_over(&mut doubts));
+        let is_missing = |mbarrier: &&&Mbarrier| mbarrier.bytes > 0;
+        let missing: Vec<(Pc, u64, i64)> =
+            open.iter().filter(is_missing).map(|own| (own.this.pc, own.at, own.bytes)).collect();
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
+        // A run that hangs says so already.
+        if self.stopped || self.warps.iter().any(|warp| !warp.is_done()) {
+            return;
+        }
+        for (pc, at, bytes) in missing {
+            self.find(3, pc, Finding::Protocol { pc, thread: 0, what: Protocol::MissingBytes { at, bytes } });
+        }
     }
 
     pub(super) fn phase_is_complete(&self, object: Object, phase: u32) -> bool {
@@ -436,10 +454,12 @@ impl Run<'_> {
         }
         let Some(finished) = finished else { return };
         let steps = phase as u32 + 1;
-        self.order.change(warp as u32, 1 << lane, |views, _| {
-            let known = Rc::make_mut(&mut views.known);
+        // Only of what a lane has started itself does it matter that it has waited itself (reading warp-sync-async).
+        let own_copies = views.times.starts && !self.options.policy.warp_sync_async;
+        let by = if own_copies { waiter(warp as u32, lane) } else { 0 };
+        self.order.change(warp as u32, 1 << lane, |views, lanes| {
             if let Some(executed) = &finished.executed {
-                known.receive_execution(executed);
+                Rc::make_mut(&mut views.known).include_execution(executed);
             }
             let includes = |scope: Scope, cta: Cta| crate::order::in_scope(scope, cta, own, per_cluster);
             let mut messages = Vec::new();
@@ -448,18 +468,19 @@ impl Run<'_> {
                     continue;
                 }
                 if order.acquires() {
-                    known.receive(&part.known);
+                    views.receive(&part.known, warp as u32, lanes);
                 } else {
                     messages.push(Message { known: part.known.clone(), scope: part.released, cta: part.cta });
                 }
             }
             // Bytes are shown to a wait of any scope, or to a fence behind it (reading complete-tx-scope).
+            let known = Rc::make_mut(&mut views.known);
             if order.acquires() {
-                known.complete(object, steps);
+                known.complete(object, steps, by);
             } else {
                 known.complete_execution(object, steps);
                 let mut bytes = Known::default();
-                bytes.complete(object, steps);
+                bytes.complete(object, steps, by);
                 messages.push(Message { known: bytes, scope: Scope::Sys, cta: own });
             }
             views.heard.extend(messages.into_iter().map(Rc::new));
@@ -527,7 +548,7 @@ impl Mbarrier {
 fn publish(list: &mut Vec<Published>, new: Published) {
     let same = |own: &&mut Published| (own.cta, own.seen, own.released) == (new.cta, new.seen, new.released);
     match list.iter_mut().find(same) {
-        Some(own) => own.known.receive(&new.known),
+        Some(own) => own.known.collect(&new.known),
         None => list.push(new),
     }
 }

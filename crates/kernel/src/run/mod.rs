@@ -11,6 +11,7 @@ mod collective;
 mod compute;
 mod execute;
 mod mbarrier;
+mod registers;
 mod schedule;
 mod sync;
 pub mod taint;
@@ -51,6 +52,8 @@ pub struct Options {
 
 pub struct Run<'a> {
     entry: &'a Entry,
+    /// `.version` times ten.
+    version: u32,
     launch: &'a Launch,
     options: Options,
     code: Rc<[Instruction]>,
@@ -76,6 +79,8 @@ pub struct Run<'a> {
     /// Clusters that have not started, in a kernel that asks for their work; CTAs that have looked at a refusal.
     not_started: VecDeque<u32>,
     refused: BTreeSet<Cta>,
+    /// Registers of `wgmma`; empty where there is none.
+    of_products: Vec<bool>,
     /// Lanes of the instruction under way that cannot go on.
     blocking: Option<(u32, warp::Block)>,
     /// What the threads of each CTA know together when they end.
@@ -106,6 +111,7 @@ impl<'a> Run<'a> {
         let order = Order::new(options.policy, ctas, warps_per_cta, per_cluster, mixed(&entry.code));
         let mut run = Run {
             entry,
+            version: module.version,
             launch,
             code: Rc::clone(&entry.code),
             skips: Rc::clone(&entry.skips),
@@ -127,6 +133,7 @@ impl<'a> Run<'a> {
             stopped: false,
             not_started: VecDeque::new(),
             refused: BTreeSet::new(),
+            of_products: registers::of_products(&entry.code, entry.registers),
             blocking: None,
             exits: vec![Known::default(); ctas as usize],
             remote: BTreeSet::new(),
@@ -277,8 +284,7 @@ impl<'a> Run<'a> {
             let known = &self.exits[owner as usize].execution;
             let over = match access.path.strand() {
                 None => known.knows(access.warp, lane, access.time),
-                // Bulk copies may outlive the CTA (reading exit-with-bulk-stores).
-                Some(_) => true,
+                Some(strand) => self.order.is_over(strand, lane, known),
             };
             if !over {
                 let thread = self.thread(access.warp as usize, lane);

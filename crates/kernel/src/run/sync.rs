@@ -30,7 +30,9 @@ impl Run<'_> {
             }
             Op::FenceProxyAsync(cover) => {
                 let domains = self.covered_by(*cover, cta);
-                self.order.change(warp as u32, active, |views, _| views.fence_async(&domains, cta, time));
+                self.order.change(warp as u32, active, |views, lanes| {
+                    views.fence_async(&domains, cta, (warp as u32, lanes, time));
+                });
             }
             Op::FenceProxyTensormapRelease { .. } => {
                 self.order.change(warp as u32, active, |views, _| views.release_maps(time));
@@ -61,15 +63,15 @@ impl Run<'_> {
             self.flags.insert(pc);
         }
         if self.options.credit == Credit::Observed {
-            self.order.change(warp as u32, active, |views, _| {
-                before.iter().for_each(|message| Rc::make_mut(&mut views.known).receive(&message.known));
+            self.order.change(warp as u32, active, |views, lanes| {
+                before.iter().for_each(|message| views.receive(&message.known, warp as u32, lanes));
             });
         }
         let known = self.order.sent(warp as u32, active);
         match self.sc_fences.iter_mut().find(|own| own.cta == cta && own.scope == scope) {
             Some(own) => {
                 let mut joined = own.known.clone();
-                joined.receive(&known);
+                joined.collect(&known);
                 *own = Rc::new(Message { known: joined, scope, cta });
             }
             None => self.sc_fences.push(Rc::new(Message { known, scope, cta })),
@@ -99,7 +101,7 @@ impl Run<'_> {
             for (scope, snapshot) in SCOPES.iter().zip(&views.released) {
                 if let (true, Some(snapshot)) = (*scope >= least, snapshot) {
                     let part = sent(&snapshot.known, &snapshot.times, cta, warp as u32, mask, snapshot.time);
-                    known.get_or_insert_default().receive(&part);
+                    known.get_or_insert_default().collect(&part);
                 }
             }
         }
@@ -150,7 +152,7 @@ impl Run<'_> {
         self.order.change(warp as u32, 1 << lane, |views, _| {
             for message in &heard {
                 if acquires && in_scope(scope, message.cta, cta, per) {
-                    Rc::make_mut(&mut views.known).receive(&message.known);
+                    views.receive(&message.known, warp as u32, 1 << lane);
                 }
                 if views.heard.len() < 64 {
                     views.heard.push(Rc::clone(message));
@@ -163,11 +165,11 @@ impl Run<'_> {
     fn acquire_heard(&mut self, warp: usize, active: u32, scope: Scope) {
         let cta = self.warps[warp].cta;
         let per = self.launch.ctas_per_cluster();
-        self.order.change(warp as u32, active, |views, _| {
+        self.order.change(warp as u32, active, |views, lanes| {
             let heard = std::mem::take(&mut views.heard);
             for message in heard {
                 if in_scope(scope, message.cta, cta, per) {
-                    Rc::make_mut(&mut views.known).receive(&message.known);
+                    views.receive(&message.known, warp as u32, lanes);
                 } else {
                     views.heard.push(message);
                 }

@@ -69,8 +69,7 @@ impl Run<'_> {
                 self.order.change(warp as u32, active, |views, _| views.times.tensor_out = time);
             }
             Op::Tcgen05After => {
-                let all = self.options.policy.tcgen05_acq_rel;
-                self.order.change(warp as u32, active, |views, _| views.tensor_after(all));
+                self.order.change(warp as u32, active, |views, _| views.tensor_after());
             }
             _ => {}
         }
@@ -206,10 +205,17 @@ impl Run<'_> {
     fn tensor_wait(&mut self, warp: usize, active: u32, load: bool) {
         let time = self.order.time(warp as u32);
         let groups = &mut self.warps[warp].groups;
-        let done = std::mem::take(if load { &mut groups.tensor_loads } else { &mut groups.tensor_stores });
+        let all = std::mem::take(if load { &mut groups.tensor_loads } else { &mut groups.tensor_stores });
+        let (done, left) = all.into_iter().partition(|strand| self.order.strand_at(*strand).lanes & active != 0);
+        let done: Vec<StrandId> = done;
+        if !done.is_empty() {
+            self.order.change(warp as u32, active, |views, _| views.times.waited = time);
+        }
         for strand in done {
             self.order.complete(strand, Handle::Lanes { warp: warp as u32, lanes: active, time, each: false });
         }
+        let groups = &mut self.warps[warp].groups;
+        *(if load { &mut groups.tensor_loads } else { &mut groups.tensor_stores }) = left;
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -236,7 +242,7 @@ impl Run<'_> {
                 Ok(found) => found,
                 Err(why) => return self.doubt(Doubt::Footprint { pc, why }),
             };
-            let tensor = Tensor::Copy { is_4x256b: shape == "4x256b", group };
+            let tensor = Tensor::Copy { is_4x256b: shape == "4x256b", group, follows_mma: self.version >= 94 };
             let strand = self.order.strand(StrandKind::Tcgen05(tensor), warp as u32, 1 << lane, false);
             let read = self.strand_record(warp, pc, Kind::Read, Path::Async(strand));
             let write = self.strand_record(warp, pc, Kind::Write, Path::TensorMemory(strand));
@@ -373,7 +379,8 @@ impl Run<'_> {
                 let commit = self.order.strand(StrandKind::Tcgen05(Tensor::Load), warp as u32, 1 << lane, false);
                 self.hand_out(warp, lane, (cta, offset));
                 self.complete_by_strand(warp, pc, (cta, offset), commit, 0, 1);
-                let Some(Handle::Phase { object, phase }) = self.order.strand_at(commit).done.first().copied() else {
+                let Some(Handle::Phase { object, phase, lanes }) = self.order.strand_at(commit).done.first().copied()
+                else {
                     continue;
                 };
                 for strand in &strands {
@@ -382,7 +389,7 @@ impl Run<'_> {
                         Handle::Lanes { .. } => false,
                     });
                     if !known {
-                        self.order.complete(*strand, Handle::Phase { object, phase });
+                        self.order.complete(*strand, Handle::Phase { object, phase, lanes });
                     }
                 }
                 // A later commit of the thread tells of this one too (reading).

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::registers::RegisterUse;
 use crate::code::op::{Pc, Register, Source};
 use crate::memory::Taint;
 use crate::order::Cta;
@@ -88,8 +89,7 @@ pub(super) struct Groups {
     pub(super) open_bulk: [Vec<StrandId>; 32],
     pub(super) bulk: [VecDeque<Vec<StrandId>>; 32],
     pub(super) wgmma_open: Vec<StrandId>,
-    /// Accumulators of those, with their operations.
-    pub(super) in_flight: Vec<(StrandId, Vec<Register>)>,
+    pub(super) registers: RegisterUse,
     pub(super) wgmma: Vec<Vec<StrandId>>,
     pub(super) tensor_loads: Vec<StrandId>,
     pub(super) tensor_stores: Vec<StrandId>,

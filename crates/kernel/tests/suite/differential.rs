@@ -25,6 +25,8 @@ struct Figures {
     right_proved: u64,
     unproved: BTreeMap<String, u64>,
     kinds: BTreeMap<Kind, Vec<u64>>,
+    /// By kind of program: how many, those that are right, and of those the proved ones.
+    by_kind: BTreeMap<&'static str, [u64; 3]>,
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -49,7 +51,12 @@ fn run(readings: Readings) -> Figures {
         figures.errors += u64::from(!kernel.protocol.is_empty() || !kernel.other.is_empty());
         figures.doubtful += u64::from(!kernel.is_sure());
         figures.undecided += u64::from(!model.is_decided());
-        if model.is_clean() && model.outcomes == Some(1) {
+        let right = model.is_clean() && model.outcomes == Some(1);
+        let of_kind = figures.by_kind.entry(edits::kind_of(seed)).or_default();
+        of_kind[0] += 1;
+        of_kind[1] += u64::from(right);
+        of_kind[2] += u64::from(right && kernel.is_proved());
+        if right {
             figures.right += 1;
             figures.right_proved += u64::from(kernel.is_proved());
             if !kernel.is_proved() {

@@ -3,6 +3,7 @@
 use crate::patterns;
 use crate::program::{Cover, FLAGS, GLOBALS, Item, Line, MBARRIERS, Program, SHARED, Scope, Thread, place};
 use crate::random::Random;
+use crate::tensors;
 
 fn fresh(program: &Program) -> u32 {
     program.threads.iter().flat_map(|thread| thread.lines.iter().map(|line| line.id + 1)).max().unwrap_or(0)
@@ -17,6 +18,7 @@ fn some_thread(program: &Program, random: &mut Random) -> usize {
 pub(crate) fn edit(program: &mut Program, random: &mut Random) {
     let id = fresh(program);
     let clusters = program.ctas() > 1;
+    let has_tensors = program.has_tensors();
     let thread = some_thread(program, random);
     let other_thread = random.below(program.threads.len());
     let lines = &mut program.threads[thread].lines;
@@ -44,7 +46,10 @@ pub(crate) fn edit(program: &mut Program, random: &mut Random) {
             let line = Line { id, ..lines[at] };
             lines.insert(at, line);
         }
-        _ => lines.insert(at, Line { id, item: any(clusters, random) }),
+        _ => {
+            let item = if has_tensors && random.percent(60) { tensors::any(random) } else { any(clusters, random) };
+            lines.insert(at, Line { id, item });
+        }
     }
 }
 
@@ -106,6 +111,18 @@ fn other(item: Item, clusters: bool, random: &mut Random) -> Item {
                 Item::BulkWait { pending: pending + 1, reads }
             }
         }
+        Item::Mma { to, from: [a, b], wide } => match random.below(3) {
+            0 => Item::Mma { to, from: [a, b], wide: !wide },
+            1 => Item::Mma { to, from: [b, a], wide },
+            _ => Item::Mma { to: random.pick(&["ta", "tb"]), from: [a, b], wide },
+        },
+        Item::TensorCommit { .. } => Item::TensorCommit { at: random.pick(&MBARRIERS) },
+        Item::TensorWait { load } => Item::TensorWait { load: !load },
+        Item::TensorLoad { from } => Item::TensorStore { to: from },
+        Item::TensorStore { to } => Item::TensorLoad { from: to },
+        Item::TensorBefore => Item::TensorAfter,
+        Item::TensorAfter => Item::TensorBefore,
+        Item::WgmmaWait { pending } => Item::WgmmaWait { pending: 1 - pending.min(1) },
         Item::Fence { sc, .. } => Item::Fence { sc, scope: scope_of(random) },
         Item::FenceAsync(_) => Item::FenceAsync(cover(clusters, random)),
         Item::FlagSet { at, release, scope } => {
@@ -262,10 +279,89 @@ fn joined(random: &mut Random) -> Program {
     Program::new(threads)
 }
 
+/// Lanes of a warp that meet at `bar.warp.sync` and elsewhere, with copies before and behind: each event is one of some lane,
+/// or of several, in one order.
+fn lanes(random: &mut Random) -> Program {
+    let count = 2 + random.below(2);
+    let mut threads: Vec<Vec<Item>> = vec![Vec::new(); count];
+    let mut mbarriers = vec!["mb", "ma"];
+    let all = (1u32 << count) - 1;
+    for _ in 0..4 + random.below(4) {
+        let lane = random.below(count);
+        let x = place("sa", random.pick(&[0, 8]));
+        match random.below(13) {
+            0..=2 => {
+                let pair = if count == 3 { random.pick(&[3, 5, 6]) } else { 3 };
+                let mask = if random.percent(70) { all } else { pair };
+                let of = threads.iter_mut().enumerate().filter(|(at, _)| mask & (1 << at) != 0);
+                of.for_each(|(_, items)| items.push(Item::WarpSync { mask }));
+            }
+            3 => threads.iter_mut().for_each(|items| items.push(patterns::BAR)),
+            4 => {
+                let relaxed = random.percent(30);
+                let meet = [Item::ClusterArrive { relaxed }, Item::ClusterWait];
+                threads.iter_mut().for_each(|items| items.extend(meet));
+            }
+            5 | 6 => {
+                let Some(at) = mbarriers.pop() else { continue };
+                threads[lane].push(patterns::arrive(at));
+                threads[random.below(count)].push(patterns::wait(at, 0));
+            }
+            7 => {
+                let Some(at) = mbarriers.pop() else { continue };
+                let copy = Item::BulkLoad { to: "sa", from: "ga", at };
+                threads[lane].extend([patterns::arrive_expecting(at, 16), copy]);
+                threads[random.below(count)].push(patterns::wait(at, 0));
+            }
+            8 => threads[lane].extend([patterns::store(x), patterns::FENCE]),
+            9 => threads[lane].push(patterns::load(x)),
+            10 => {
+                let wait = Item::CopyWait { pending: None };
+                threads[lane].extend([Item::Copy { to: x, from: place("ga", 0) }, wait]);
+            }
+            11 => threads[lane].push(Item::FenceAsync(cover(false, random))),
+            _ => {
+                let done = Item::BulkWait { pending: 0, reads: random.percent(30) };
+                threads[lane].extend([Item::BulkStore { to: "gb", from: "sa" }, Item::BulkCommit, done]);
+            }
+        }
+    }
+    if mbarriers.len() < 2 {
+        threads.iter_mut().for_each(|items| items.insert(0, patterns::BAR));
+        threads[0].splice(0..0, [patterns::init("ma", 1), patterns::init("mb", 1)]);
+    }
+    Program::new(threads.into_iter().map(|items| (0, items)).collect())
+}
+
+/// Items of all kinds behind each other, tensor ones among them.
+fn shuffled_tensors(random: &mut Random) -> Program {
+    let count = 1 + random.below(3);
+    let mut threads: Vec<Vec<Item>> = vec![Vec::new(); count];
+    for _ in 0..4 + random.below(5) {
+        let item = if random.percent(65) { tensors::any(random) } else { any(false, random) };
+        threads[random.below(count)].push(item);
+    }
+    threads.iter_mut().for_each(|items| items.insert(0, patterns::BAR));
+    threads[0].splice(0..0, [patterns::init("ma", 1), patterns::init("mb", 1)]);
+    Program::new(threads.into_iter().map(|items| (0, items)).collect())
+}
+
+/// The kinds of programs that seeds alternate between.
+pub(crate) fn kind_of(seed: u64) -> &'static str {
+    match seed % 8 {
+        0 | 1 => "lanes",
+        2..=4 => "tensors",
+        _ => "threads",
+    }
+}
+
 /// The program of a seed.
 pub(crate) fn program(seed: u64) -> Program {
     let mut random = Random::new(seed);
     let mut program = match random.below(20) {
+        0..=15 if kind_of(seed) == "tensors" => tensors::pattern(random.below(tensors::COUNT), &mut random),
+        _ if kind_of(seed) == "tensors" => shuffled_tensors(&mut random),
+        _ if kind_of(seed) == "lanes" => lanes(&mut random),
         0..=11 => patterns::pattern(random.below(patterns::COUNT), &mut random),
         12..=14 => {
             let joined = joined(&mut random);
@@ -276,6 +372,14 @@ pub(crate) fn program(seed: u64) -> Program {
     let edits = random.pick(&[0, 1, 1, 1, 1, 1, 1, 2, 2, 2]);
     for _ in 0..edits {
         edit(&mut program, &mut random);
+    }
+    // With more warps than threads, a number of threads is not all of them.
+    if program.has_tensors() {
+        for line in program.threads.iter_mut().flat_map(|thread| &mut thread.lines) {
+            if let Item::Bar { id, .. } = line.item {
+                line.item = Item::Bar { id, warps: None, arrive: false };
+            }
+        }
     }
     program
 }

@@ -1,5 +1,10 @@
 //! What random programs have shown, one program each: answers that were wrong once.
 
+use fencepost_kernel::check::{Limits, check};
+use fencepost_kernel::launch::Launch;
+use fencepost_kernel::report::Finding;
+
+use crate::compare::compare;
 use crate::patterns::{BAR, FENCE, arrive, arrive_expecting, bulk_load, init, load, store, wait};
 use crate::program::{Cover, Item, Layout, Program, Scope, place};
 use crate::sides::{self, Kernel, Readings};
@@ -95,4 +100,174 @@ fn a_barrier_of_a_warp_orders_accesses_and_perhaps_copies() {
     assert_eq!(proved(vec![(0, [copy, vec![BAR]].concat()), (0, vec![WARP, BAR, load(x)])]), [true, true]);
     let out = vec![WARP, Item::BulkStore { to: "ga", from: "sa" }];
     assert_eq!(proved(vec![(0, vec![store(x), FENCE, WARP]), (0, out)]), [false, true]);
+}
+
+/// What the run and the axioms say under the weakest and the strongest readings: proved or not, and alike.
+fn agree(threads: Vec<(u32, Vec<Item>)>) -> [bool; 2] {
+    let program = Program::new(threads);
+    [Readings::Weakest, Readings::Strongest].map(|readings| {
+        let compared = compare(&program, readings);
+        assert!(compared.kinds.is_empty(), "{:?} {:?} {:?}", compared.kinds, compared.kernel, compared.model);
+        let right = compared.model.is_clean();
+        assert_eq!(compared.kernel.is_proved(), right, "{:?} {:?}", compared.kernel, compared.model);
+        right
+    })
+}
+
+const OUT: [Item; 3] =
+    [Item::BulkStore { to: "gb", from: "sa" }, Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }];
+
+#[test]
+fn what_a_lane_hands_to_itself_is_not_handed_over() {
+    let x = place("sa", 0);
+    let writer = |end: &[Item]| (0, [&[store(x), FENCE, WARP], end].concat());
+    let copier = |between: &[Item]| (0, [&[WARP], between, &OUT].concat());
+    let own = [init("ma", 1), arrive("ma"), wait("ma", 0)];
+    assert_eq!(agree(vec![writer(&[]), copier(&own)]), [false, true]);
+    // Through another that waits as well, it is.
+    assert_eq!(agree(vec![writer(&[]), copier(&[BAR]), (0, vec![BAR])]), [true, true]);
+    // For others it is handed over.
+    let told = (0, vec![init("ma", 1), BAR, WARP, arrive("ma")]);
+    let first = (0, vec![BAR, store(x), FENCE, WARP]);
+    let other = (0, [&[BAR, wait("ma", 0)], &OUT[..]].concat());
+    assert_eq!(agree(vec![told, first, other]), [true, true]);
+    // Whoever waits at the barrier of the cluster does not arrive there again.
+    let [_, over] = MEET;
+    let relaxed = Item::ClusterArrive { relaxed: true };
+    assert_eq!(agree(vec![writer(&[relaxed, over]), copier(&MEET), (0, MEET.to_vec())]), [false, true]);
+}
+
+#[test]
+fn what_a_lane_has_waited_for_itself_is_not_handed_over() {
+    let x = place("sa", 0);
+    let fill = [arrive_expecting("ma", 16), bulk_load()];
+    let start = [init("ma", 1), init("mb", 1), BAR];
+    let own = |end: &[Item]| (0, [&start, &fill[..], end].concat());
+    assert_eq!(agree(vec![own(&[wait("ma", 0), WARP]), (0, vec![BAR, WARP, load(x)])]), [false, true]);
+    // Another has waited, or has been told.
+    let meet = Item::WarpSync { mask: 6 };
+    let waits = (0, vec![BAR, wait("ma", 0), meet]);
+    assert_eq!(agree(vec![own(&[]), waits, (0, vec![BAR, meet, load(x)])]), [true, true]);
+    let told = (0, vec![BAR, wait("mb", 0), meet]);
+    assert_eq!(agree(vec![own(&[wait("ma", 0), arrive("mb")]), told, (0, vec![BAR, meet, load(x)])]), [true, true]);
+    // A message to itself does not do.
+    let alone = [&OUT[..], &[init("ma", 1), arrive("ma"), wait("ma", 0), WARP]].concat();
+    assert_eq!(agree(vec![(0, alone), (0, vec![WARP, store(x)])]), [false, true]);
+}
+
+#[test]
+fn two_halves_of_an_order_are_none() {
+    // From the wait to the copy lead one way that begins with `bar.warp.sync`, and one that ends with it.
+    let (first, last) = (Item::WarpSync { mask: 3 }, Item::WarpSync { mask: 12 });
+    let [copy, commit, done] = OUT;
+    let threads = vec![
+        (0, vec![init("ma", 1), init("mb", 1), BAR, copy, commit, done, arrive("ma"), first]),
+        (0, vec![BAR, first, arrive("mb")]),
+        (0, vec![BAR, wait("ma", 0), last]),
+        (0, vec![BAR, wait("mb", 0), last, Item::BulkStore { to: "gb", from: "sb" }, commit, done]),
+    ];
+    let proved = races(threads.clone(), Layout::Lanes).map(|found| found.is_empty());
+    assert_eq!(proved, [false, true]);
+    let program = Program::new(threads);
+    let model = sides::model(&program, Readings::Weakest);
+    assert!(!model.races.is_empty(), "{model:?}");
+}
+
+#[test]
+fn a_wait_counts_for_what_comes_behind_it() {
+    let product = [Item::WgmmaFence, Item::Wgmma { from: "sa" }, Item::WgmmaCommit, Item::WgmmaWait { pending: 0 }];
+    let copy = Item::TensorIn { to: "sa", at: "ma" };
+    let fill = [arrive_expecting("ma", 16), copy];
+    let first = [&[init("ma", 1), init("mb", 1), BAR], &fill[..], &[wait("mb", 0)], &fill[..]].concat();
+    let second = [&[BAR, wait("ma", 0)], &product[..], &[arrive("mb")], &product[..], &[wait("ma", 1)]].concat();
+    assert_eq!(agree(vec![(0, first), (0, second)]), [false, false]);
+}
+
+#[test]
+fn a_product_needs_a_fence_behind_its_registers() {
+    let product = [Item::Wgmma { from: "sa" }, Item::WgmmaCommit, Item::WgmmaWait { pending: 0 }];
+    let fenced = [&[Item::WgmmaFence], &product[..]].concat();
+    let then = |between: &[Item]| vec![(0, [&fenced[..], between, &product[..]].concat())];
+    assert_eq!(agree(vec![(0, product.to_vec())]), [false, false]);
+    assert_eq!(agree(then(&[])), [true, true]);
+    assert_eq!(agree(then(&[Item::WgmmaWrite])), [false, false]);
+    assert_eq!(agree(then(&[Item::WgmmaRead])), [false, false]);
+    assert_eq!(agree(then(&[Item::WgmmaWrite, Item::WgmmaFence])), [true, true]);
+    assert_eq!(agree(vec![(0, [&fenced[..2], &[Item::WgmmaRead], &fenced[2..]].concat())]), [false, false]);
+}
+
+#[test]
+fn bytes_that_never_come_are_missed_at_the_end() {
+    let expect = Item::Expect { at: "ma", bytes: 16 };
+    assert_eq!(agree(vec![(0, vec![init("ma", 1), expect])]), [false, false]);
+    assert_eq!(agree(vec![(0, vec![init("ma", 1), expect, bulk_load()])]), [true, true]);
+    assert_eq!(agree(vec![(0, vec![init("ma", 1), expect, Item::Inval { at: "ma" }])]), [false, false]);
+}
+
+#[test]
+fn a_copy_into_another_cta_is_over_before_that_ends() {
+    let [here, over] = MEET;
+    let copy = Item::StoreAsync { to: place("sa", 0), at: "ma", rank: 1 };
+    let receiver = |end: &[Item]| (1, [&[init("ma", 1), here, over, arrive_expecting("ma", 8)], end].concat());
+    assert_eq!(agree(vec![(0, vec![here, over, copy]), receiver(&[])]), [false, false]);
+    assert_eq!(agree(vec![(0, vec![here, over, copy]), receiver(&[wait("ma", 0)])]), [true, true]);
+}
+
+#[test]
+fn copies_to_tensor_memory_follow_products_of_their_thread() {
+    let mma = |wide| Item::Mma { to: "ta", from: ["sa", "sb"], wide };
+    let copy = Item::TensorCopy { to: "ta", from: "sa" };
+    assert_eq!(agree(vec![(0, vec![mma(false), copy])]), [true, true]);
+    assert_eq!(agree(vec![(0, vec![mma(false), mma(true)])]), [false, false]);
+    assert_eq!(agree(vec![(0, vec![mma(false), copy, mma(true)])]), [true, true]);
+}
+
+/// What a whole check of a kernel without parameters finds.
+fn found(body: &str, threads: u32) -> Vec<Finding> {
+    let text = format!(
+        ".version 9.0\n.target sm_100a\n.address_size 64\n.global .align 16 .b64 ga[2];\n.visible .entry k() {{\n\
+         .shared .align 16 .b64 sa[2];\n.shared .align 8 .b64 ma;\n.shared .align 4 .u32 slot;\n\
+         .reg .u32 %r<8>;\n.reg .u64 %rd<4>;\n.reg .pred %p<8>;\nmov.u32 %r0, %tid.x;\n{body}\n}}\n"
+    );
+    let module = sides::module(&text);
+    let program = Program::new(vec![(0, vec![])]);
+    let launch = Launch { block: [threads, 1, 1], ..sides::launch(&program, Layout::Warps) };
+    check(&module, &module.entries[0], &launch, &Limits::default()).findings
+}
+
+/// Columns are freed behind a load: what its thread has waited for must be handed over (9.7.18.6.3).
+#[test]
+fn a_deallocation_comes_after_what_was_handed_over() {
+    // The first warp loads, the fifth frees; those between are at their end.
+    let kernel = |fence: &str| {
+        format!(
+            "setp.lt.u32 %p0, %r0, 32;\nsetp.ge.u32 %p1, %r0, 128;\nor.pred %p2, %p0, %p1;\n@!%p2 exit;\n\
+             @%p0 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;\nbar.sync 0;\n\
+             ld.shared.u32 %r1, [slot];\n@%p1 bra OTHER;\n\
+             tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r2}}, [%r1];\ntcgen05.wait::ld.sync.aligned;\n{fence}\n\
+             barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\nexit;\nOTHER:\n\
+             barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n\
+             tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;\nexit;"
+        )
+    };
+    assert!(matches!(found(&kernel(""), 160)[..], [Finding::Race { .. }]));
+    assert!(found(&kernel("tcgen05.fence::before_thread_sync;"), 160).is_empty());
+}
+
+/// Two lanes copy in one instruction, and one of them arrives.
+#[test]
+fn an_arrival_behind_copies_is_about_those_of_its_lane() {
+    let kernel = |offset: u32| {
+        format!(
+            "setp.eq.u32 %p0, %r0, 0;\nsetp.lt.u32 %p1, %r0, 2;\nsetp.eq.u32 %p2, %r0, 2;\n\
+             @%p0 mbarrier.init.shared::cta.b64 [ma], 1;\nbar.sync 0;\n\
+             mov.u32 %r1, sa;\nshl.b32 %r2, %r0, 3;\nadd.u32 %r1, %r1, %r2;\nmov.u64 %rd0, ga;\n\
+             @%p1 cp.async.ca.shared.global [%r1], [%rd0], 8;\n\
+             @%p0 cp.async.mbarrier.arrive.noinc.shared::cta.b64 [ma];\n@!%p2 exit;\n\
+             W:\nmbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p3, [ma], 0;\n@!%p3 bra W;\n\
+             ld.shared.u64 %rd1, [sa+{offset}];\nexit;"
+        )
+    };
+    assert!(found(&kernel(0), 32).is_empty());
+    assert!(matches!(found(&kernel(8), 32)[..], [Finding::Race { .. }]));
 }

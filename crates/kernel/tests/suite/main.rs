@@ -19,5 +19,6 @@ mod patterns;
 mod program;
 mod random;
 mod sides;
+mod tensors;
 mod theory;
 mod values;

@@ -175,6 +175,85 @@ pub(crate) enum Item {
     WarpSync {
         mask: u32,
     },
+    /// A box of the tensor map over `ga`, which is all of it.
+    TensorIn {
+        to: &'static str,
+        at: &'static str,
+    },
+    TensorOut {
+        from: &'static str,
+    },
+    WgmmaFence,
+    /// Both factors in shared memory.
+    Wgmma {
+        from: &'static str,
+    },
+    WgmmaCommit,
+    WgmmaWait {
+        pending: u32,
+    },
+    /// Reads or writes a register of the accumulator.
+    WgmmaRead,
+    WgmmaWrite,
+    /// Columns of tensor memory: `ta` or `tb`.
+    Mma {
+        to: &'static str,
+        from: [&'static str; 2],
+        wide: bool,
+    },
+    TensorCopy {
+        to: &'static str,
+        from: &'static str,
+    },
+    TensorLoad {
+        from: &'static str,
+    },
+    TensorStore {
+        to: &'static str,
+    },
+    TensorWait {
+        load: bool,
+    },
+    TensorCommit {
+        at: &'static str,
+    },
+    TensorBefore,
+    TensorAfter,
+}
+
+impl Item {
+    /// Whether it is the same whoever does it: no value of its own is written.
+    fn is_shared(self) -> bool {
+        use Item::{FlagSet, IfZero, Red, RedAsync, RemoteStore, Store, StoreAsync, Ticket};
+        let has_value = matches!(self, FlagSet { .. } | IfZero { .. } | Red { .. } | RedAsync { .. })
+            || matches!(self, RemoteStore { .. } | Store { .. } | StoreAsync { .. } | Ticket { .. });
+        !has_value
+    }
+
+    /// Whether it has operands in tensor memory, or behind a descriptor or a tensor map: the kernel needs more of a start.
+    pub(crate) fn is_tensor(self) -> bool {
+        use Item::{Mma, TensorAfter, TensorBefore, TensorCommit, TensorCopy, TensorIn, TensorLoad, TensorOut};
+        use Item::{TensorStore, TensorWait, Wgmma, WgmmaCommit, WgmmaFence, WgmmaRead, WgmmaWait, WgmmaWrite};
+        matches!(
+            self,
+            TensorIn { .. }
+                | TensorOut { .. }
+                | WgmmaFence
+                | Wgmma { .. }
+                | WgmmaCommit
+                | WgmmaWait { .. }
+                | WgmmaRead
+                | WgmmaWrite
+                | Mma { .. }
+                | TensorCopy { .. }
+                | TensorLoad { .. }
+                | TensorStore { .. }
+                | TensorWait { .. }
+                | TensorCommit { .. }
+                | TensorBefore
+                | TensorAfter
+        )
+    }
 }
 
 /// Where the threads of a test are in the kernel.
@@ -184,6 +263,8 @@ pub(crate) enum Layout {
     Warps,
     /// Together in one warp; what each of them does is a branch of its own.
     Lanes,
+    /// Together in one warp; what several of them do next, they do together.
+    Together,
 }
 
 /// An item with a number that stays when others are removed.
@@ -391,6 +472,33 @@ impl Line {
                 one(format!("mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 %p3, [{at}], {parity};"))
             }
             Item::WarpSync { mask } => one(format!("bar.warp.sync {mask};")),
+            Item::TensorIn { to, at } => one(format!(
+                "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [{to}], [map, {{0}}], [{at}];"
+            )),
+            Item::TensorOut { from } => {
+                one(format!("cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [map, {{0}}], [{from}];"))
+            }
+            Item::WgmmaFence => one("wgmma.fence.sync.aligned;".to_owned()),
+            Item::Wgmma { from } => one(format!(
+                "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%w0}}, {from}, {from}, 1, 1, 1, 0, 0;"
+            )),
+            Item::WgmmaCommit => one("wgmma.commit_group.sync.aligned;".to_owned()),
+            Item::WgmmaWait { pending } => one(format!("wgmma.wait_group.sync.aligned {pending};")),
+            Item::WgmmaRead => one(format!("mov.b32 %x{id}, %w0;")),
+            Item::WgmmaWrite => one(format!("mov.b32 %w0, {id};")),
+            Item::Mma { to, from: [a, b], wide } => {
+                let shape = if wide { 64 } else { 0 };
+                one(format!("tcgen05.mma.cta_group::1.kind::f16 [%{to}], {a}, {b}, {shape}, 1;"))
+            }
+            Item::TensorCopy { to, from } => one(format!("tcgen05.cp.cta_group::1.128x256b [%{to}], {from};")),
+            Item::TensorLoad { from } => one(format!("tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%x{id}}}, [%{from}];")),
+            Item::TensorStore { to } => one(format!("tcgen05.st.sync.aligned.32x32b.x1.b32 [%{to}], {{%xv}};")),
+            Item::TensorWait { load } => one(format!("tcgen05.wait::{}.sync.aligned;", if load { "ld" } else { "st" })),
+            Item::TensorCommit { at } => {
+                one(format!("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{at}];"))
+            }
+            Item::TensorBefore => one("tcgen05.fence::before_thread_sync;".to_owned()),
+            Item::TensorAfter => one("tcgen05.fence::after_thread_sync;".to_owned()),
             Item::FlagSpin { at, acquire, scope } => {
                 let order = if acquire { "acquire" } else { "relaxed" };
                 vec![
@@ -455,6 +563,15 @@ impl Program {
         for name in MBARRIERS {
             let _ = write!(declarations, " .shared .b64 {name};");
         }
+        if self.has_tensors() {
+            declarations.push_str(" .param .tensormap map = ga; .tmem .b32 ta[1]; .tmem .b32 tb[1];");
+            for thread in 0..self.threads.len() {
+                let _ = write!(
+                    declarations,
+                    " P{thread}:%ta = ta; P{thread}:%tb = tb; P{thread}:%xv = 1; P{thread}:%w0 = 0;"
+                );
+            }
+        }
         out.line(&format!("{{{declarations} .global .u32 fg; .shared .u32 fs; }}"), None);
         let mut shown = String::new();
         for (index, thread) in self.threads.iter().enumerate() {
@@ -475,23 +592,97 @@ impl Program {
         out.done()
     }
 
+    /// Whether lanes of a warp that do the same thing at once do what as many threads would: an instruction of the whole warp
+    /// is one operation, and a product that of four warps.
+    pub(crate) fn fits_together(&self) -> bool {
+        let of_a_warp =
+            |item: Item| matches!(item, Item::TensorLoad { .. } | Item::TensorStore { .. } | Item::TensorWait { .. });
+        self.fits_a_warp() && !self.items().any(of_a_warp)
+    }
+
+    /// Whether all lanes of a mask come to `bar.warp.sync` with it as often.
+    pub(crate) fn lanes_meet_evenly(&self) -> bool {
+        self.items().all(|item| {
+            let Item::WarpSync { mask } = item else { return true };
+            let count = |lane: usize| {
+                let thread = self.threads.get(lane);
+                thread.map_or(0, |thread| thread.lines.iter().filter(|line| line.item == item).count())
+            };
+            let mut counts = (0..32).filter(|lane| mask & (1 << lane) != 0).map(count);
+            let first = counts.next();
+            counts.all(|count| Some(count) == first)
+        })
+    }
+
+    /// What the threads do, one thing after the other; what several have in common at once. A step is an item with the
+    /// threads that do it, as bits of 8 * CTA + number in the CTA.
+    fn steps(&self) -> Vec<(Line, u32, Vec<u32>)> {
+        let mut next = vec![0; self.threads.len()];
+        let mut seen = vec![0; self.ctas() as usize];
+        let bits: Vec<u32> = (self.threads.iter())
+            .map(|thread| {
+                let number = &mut seen[thread.cta as usize];
+                *number += 1;
+                1 << (thread.cta * 8 + *number - 1)
+            })
+            .collect();
+        let mut steps = Vec::new();
+        loop {
+            let heads: Vec<Option<Line>> =
+                self.threads.iter().zip(&next).map(|(thread, at)| thread.lines.get(*at).copied()).collect();
+            let alike = |line: &Line| -> Vec<usize> {
+                let same = |other: &Option<Line>| {
+                    other.is_some_and(|other| other.id == line.id || (other.item == line.item && line.item.is_shared()))
+                };
+                (0..heads.len()).filter(|at| same(&heads[*at])).collect()
+            };
+            let Some(line) = heads.iter().flatten().max_by_key(|line| alike(line).len()).copied() else { return steps };
+            let threads = alike(&line);
+            let ids = threads.iter().filter_map(|at| heads[*at].map(|line| line.id)).collect();
+            steps.push((line, threads.iter().fold(0, |mask, at| mask | bits[*at]), ids));
+            threads.iter().for_each(|at| next[*at] += 1);
+        }
+    }
+
+    /// Which item stands for each where threads do things together.
+    pub(crate) fn merged(&self) -> BTreeMap<u32, u32> {
+        self.steps().into_iter().flat_map(|(line, _, ids)| ids.into_iter().map(move |id| (id, line.id))).collect()
+    }
+
+    pub(crate) fn has_tensors(&self) -> bool {
+        self.items().any(Item::is_tensor)
+    }
+
+    /// How many warps lie between two threads: only each fourth warp reaches the same lanes of tensor memory.
+    pub(crate) fn spacing(&self) -> u32 {
+        if self.has_tensors() { 4 } else { 1 }
+    }
+
     /// Whether its threads can be lanes of one warp: barriers with a number count warps.
     pub(crate) fn fits_a_warp(&self) -> bool {
-        !self.items().any(|item| matches!(item, Item::Bar { warps: Some(_), .. }))
+        use Item::{Wgmma, WgmmaCommit, WgmmaFence, WgmmaRead, WgmmaWait, WgmmaWrite};
+        !self.items().any(|item| {
+            // Nor are products those of some lanes of a warp.
+            matches!(item, Item::Bar { warps: Some(_), .. } | Wgmma { .. } | WgmmaCommit | WgmmaFence)
+                || matches!(item, WgmmaRead | WgmmaWait { .. } | WgmmaWrite)
+        })
     }
 
     pub(crate) fn kernel(&self, layout: Layout) -> Text {
         let mut out = Lines::default();
-        out.line(".version 9.0", None);
+        out.line(".version 9.4", None);
         out.line(".target sm_100a", None);
         out.line(".address_size 64", None);
+        let tensors = self.has_tensors();
         for name in GLOBALS {
             out.line(&format!(".global .align 16 .b64 {name}[2];"), None);
         }
         out.line(".global .align 4 .u32 fg;", None);
-        out.line(".visible .entry k() {", None);
+        let parameters = if tensors { ".param .u64 base, .param .align 64 .b8 map[128]" } else { "" };
+        out.line(&format!(".visible .entry k({parameters}) {{"), None);
         for name in SHARED {
-            out.line(&format!(".shared .align 16 .b64 {name}[2];"), None);
+            let elements = if tensors { 512 } else { 2 };
+            out.line(&format!(".shared .align 16 .b64 {name}[{elements}];"), None);
         }
         for name in MBARRIERS {
             out.line(&format!(".shared .align 8 .b64 {name};"), None);
@@ -503,12 +694,12 @@ impl Program {
         out.line("mov.u32 %k0, %tid.x;", None);
         match layout {
             Layout::Warps => {
-                out.line("and.b32 %k1, %k0, 31;", None);
+                out.line(&format!("and.b32 %k1, %k0, {};", 32 * self.spacing() - 1), None);
                 out.line("setp.ne.u32 %p0, %k1, 0;", None);
                 out.line("@%p0 exit;", None);
-                out.line("shr.u32 %k2, %k0, 5;", None);
+                out.line(&format!("shr.u32 %k2, %k0, {};", 5 + self.spacing().trailing_zeros()), None);
             }
-            Layout::Lanes => {
+            Layout::Lanes | Layout::Together => {
                 out.line("setp.gt.u32 %p0, %k0, 7;", None);
                 out.line("@%p0 exit;", None);
                 out.line("mov.u32 %k2, %k0;", None);
@@ -517,6 +708,15 @@ impl Program {
         out.line("mov.u32 %k3, %ctaid.x;", None);
         out.line("shl.b32 %k4, %k3, 3;", None);
         out.line("add.u32 %k5, %k4, %k2;", None);
+        if tensors {
+            TENSOR_START.lines().for_each(|line| out.line(line, None));
+        }
+        if layout == Layout::Together {
+            self.steps().iter().enumerate().for_each(|(number, step)| out.step(number, step, tensors));
+            out.line("exit;", None);
+            out.line("}", None);
+            return out.done();
+        }
         let mut seen = vec![0; self.ctas() as usize];
         for (index, thread) in self.threads.iter().enumerate() {
             let warp = &mut seen[thread.cta as usize];
@@ -529,6 +729,7 @@ impl Program {
             out.line(&format!("T{index}:"), None);
             for line in &thread.lines {
                 for text in line.text(index) {
+                    let text = if tensors { with_registers(&text) } else { text };
                     out.line(&text, Some(line.id));
                 }
             }
@@ -537,6 +738,42 @@ impl Program {
         out.line("}", None);
         out.done()
     }
+}
+
+/// Tensor memory is allocated before anything else, descriptors are made, and `ga` is a buffer with a map over it.
+const TENSOR_START: &str = "\
+.shared .align 4 .u32 slot;
+.reg .b32 %x<256>, %xv, %w<4>, %ta, %tb, %id<2>;
+.reg .u64 %ga, %map, %dsa, %dsb;
+mov.u32 %xv, 1;
+mov.u32 %w0, 0;
+mov.u32 %ta, 0;
+mov.u32 %tb, 32;
+mov.u32 %id0, 0x08040010;
+mov.u32 %id1, 0x08080010;
+ld.param.u64 %ga, [base];
+mov.b64 %map, map;
+cvta.param.u64 %map, %map;
+mov.u32 %k6, sa;
+shr.u32 %k6, %k6, 4;
+cvt.u64.u32 %dsa, %k6;
+or.b64 %dsa, %dsa, 0x0000401000080000;
+mov.u32 %k6, sb;
+shr.u32 %k6, %k6, 4;
+cvt.u64.u32 %dsb, %k6;
+or.b64 %dsb, %dsb, 0x0000401000080000;
+setp.eq.u32 %p0, %k2, 0;
+@%p0 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 64;
+bar.sync 15;";
+
+/// What a litmus test calls by its name, a kernel has in registers.
+fn with_registers(text: &str) -> String {
+    let mut text = text.replace("[ga", "[%ga").replace("[map", "[%map");
+    if text.starts_with("wgmma.mma") || text.starts_with("tcgen05.mma") || text.starts_with("tcgen05.cp") {
+        text = text.replace(", sa", ", %dsa").replace(", sb", ", %dsb");
+        text = text.replace(", 64, 1;", ", %id1, 1;").replace(", 0, 1;", ", %id0, 1;");
+    }
+    text
 }
 
 #[derive(Default)]
@@ -554,6 +791,20 @@ impl Lines {
         }
         self.text.push_str(text);
         self.text.push('\n');
+    }
+
+    /// What the threads of a mask do, and the others leave out.
+    fn step(&mut self, number: usize, (line, mask, _): &(Line, u32, Vec<u32>), tensors: bool) {
+        self.line(&format!("mov.u32 %k7, {mask};"), None);
+        self.line("shr.b32 %k7, %k7, %k5;", None);
+        self.line("and.b32 %k7, %k7, 1;", None);
+        self.line("setp.eq.u32 %p0, %k7, 0;", None);
+        self.line(&format!("@%p0 bra S{number};"), None);
+        for text in line.text(0) {
+            let text = if tensors { with_registers(&text) } else { text };
+            self.line(&text, Some(line.id));
+        }
+        self.line(&format!("S{number}:"), None);
     }
 
     fn done(self) -> Text {

@@ -7,7 +7,8 @@ use fencepost_check::model::readings::Settings;
 use fencepost_check::options::{CrossCheck, Wanted};
 use fencepost_check::{Budget, Models, Options, check, load};
 use fencepost_kernel::code::{Module, decode};
-use fencepost_kernel::launch::Launch;
+use fencepost_kernel::footprint::tensor_map::{Element, TensorMap};
+use fencepost_kernel::launch::{Argument, BufferSpec, Contents, Launch};
 use fencepost_kernel::order::policy::Policy;
 use fencepost_kernel::report::{Doubt, Finding};
 use fencepost_kernel::run::{self, Credit, Outcome, Run};
@@ -112,17 +113,32 @@ pub(crate) fn module(text: &str) -> Module {
 }
 
 pub(crate) fn launch(program: &Program, layout: Layout) -> Launch {
-    let warps = if layout == Layout::Lanes { 1 } else { program.warps() };
+    let warps = if layout != Layout::Warps { 1 } else { program.warps() * program.spacing() };
+    let (arguments, buffers) = if program.has_tensors() { map_of_a_buffer() } else { (Vec::new(), Vec::new()) };
     Launch {
         entry: "k".to_owned(),
         grid: [program.ctas(), 1, 1],
         block: [warps * 32, 1, 1],
         cluster: [program.ctas(), 1, 1],
         shared: 0,
-        arguments: Vec::new(),
-        buffers: Vec::new(),
+        arguments,
+        buffers,
         cooperative: false,
     }
+}
+
+/// Two numbers of 64 bits, and a map with one box over them.
+fn map_of_a_buffer() -> (Vec<Argument>, Vec<BufferSpec>) {
+    let buffer = BufferSpec { name: "ga".to_owned(), bytes: 16, contents: Contents::Zero };
+    let map = TensorMap {
+        element: Element::U64,
+        rank: 1,
+        dims: [2, 1, 1, 1, 1],
+        box_dims: [2, 1, 1, 1, 1],
+        element_strides: [1; 5],
+        ..TensorMap::default()
+    };
+    (vec![Argument::Pointer { buffer: 0, offset: 0 }, Argument::Map { map, buffer: 0 }], vec![buffer])
 }
 
 /// One run under these readings; if threads synchronise through memory, what this run saw counts.
@@ -177,11 +193,6 @@ fn of_outcome(text: &Text, module: &Module, outcome: Outcome) -> Kernel {
 
 pub(crate) fn model(program: &Program, readings: Readings) -> Model {
     model_with(program, readings.settings())
-}
-
-/// The weakest readings, but that barriers of a warp order asynchronous operations.
-pub(crate) fn model_of_warps(program: &Program) -> Model {
-    model_with(program, Readings::Weakest.settings().with("warp-sync-async", "orders"))
 }
 
 fn model_with(program: &Program, readings: Settings) -> Model {

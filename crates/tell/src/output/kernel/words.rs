@@ -163,6 +163,16 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
         Protocol::RegisterInFlight { name } => {
             (format!("{name} belongs to a wgmma that nobody has waited for"), sections::WGMMA)
         }
+        Protocol::NoWgmmaFence { name: Some(name) } => (
+            format!("{name} was used since the last wgmma.fence; this product needs one behind that"),
+            sections::WGMMA_FENCE,
+        ),
+        Protocol::NoWgmmaFence { name: None } => {
+            ("no wgmma.fence stands before the first product".to_owned(), sections::WGMMA_FENCE)
+        }
+        Protocol::MissingBytes { at, bytes } => {
+            (format!("{bytes} bytes are expected at the mbarrier at {at:#x} and never come"), sections::MBARRIER)
+        }
         Protocol::ExitBeforeAccess { owner } => (
             format!("the threads of CTA {owner}, whose shared memory this is, may all have ended by then"),
             sections::EXIT,
