@@ -1,5 +1,7 @@
 //! The question: is this launch free of races, hangs and errors? One run, or several.
 
+use std::rc::Rc;
+
 use crate::code::op::Op;
 use crate::code::{Entry, Module};
 use crate::launch::Launch;
@@ -22,27 +24,58 @@ impl Default for Limits {
     }
 }
 
+/// How often places are looked for that decide something.
+const PASSES: u32 = 4;
+
+/// A run that credits waits for flags and counters in memory, if it proves the launch (H5): which places they are, the run
+/// before has found.
+pub fn with_flags(module: &Module, entry: &Entry, launch: &Launch, first: &Outcome, options: &Options) -> Option<Outcome> {
+    let mut places = first.places.clone();
+    for _ in 0..PASSES {
+        if places.is_empty() || fencepost_syntax::limits::is_over() {
+            return None;
+        }
+        let options = Options { credit: Credit::Flags, places: Rc::new(places.clone()), ..options.clone() };
+        let outcome = Run::new(module, entry, launch, options).run();
+        if outcome.findings.is_empty() && outcome.doubts.is_empty() {
+            return Some(outcome);
+        }
+        let before = places.len();
+        places.extend(outcome.places.iter().copied());
+        if places.len() == before {
+            return None;
+        }
+    }
+    None
+}
+
 pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -> Report {
+    let options =
+        |policy: Policy, credit: Credit, seed: u64| Options { policy, credit, seed, steps: limits.steps, places: Rc::default() };
     let run = |policy: Policy, credit: Credit, seed: u64| -> Outcome {
-        Run::new(module, entry, launch, Options { policy, credit, seed, steps: limits.steps }).run()
+        Run::new(module, entry, launch, options(policy, credit, seed)).run()
     };
     let first = run(Policy::WEAKEST, Credit::Determined, 0);
     // What threads tell each other through memory matters only where the rest does not do.
     let clean = first.findings.is_empty() && first.doubts.is_empty();
     if clean || first.flags.is_empty() {
-        let mut report = report_of(first, entry);
+        let mut report = report_of(first, entry, launch);
         settle_readings(&mut report, &points(entry, launch), &|policy| run(policy, Credit::Determined, 0));
         return report;
     }
-    // Threads synchronise through memory: what one run has seen of it, another need not see.
-    let mut report = report_of(run(Policy::WEAKEST, Credit::Observed, 0), entry);
+    // Threads synchronise through memory. Where they wait for what every run has, one run decides.
+    if let Some(outcome) = with_flags(module, entry, launch, &first, &options(Policy::WEAKEST, Credit::Flags, 0)) {
+        return report_of(outcome, entry, launch);
+    }
+    // Else, what one run has seen of it, another need not see.
+    let mut report = report_of(run(Policy::WEAKEST, Credit::Observed, 0), entry, launch);
     let flags: Vec<Doubt> = first.flags.iter().map(|pc| Doubt::Flags { pc: *pc }).collect();
     for seed in 1..u64::from(limits.schedules) {
         if !report.findings.is_empty() {
             break;
         }
         report.schedules += 1;
-        let next = report_of(run(Policy::WEAKEST, Credit::Observed, seed * 0x9e37_79b9), entry);
+        let next = report_of(run(Policy::WEAKEST, Credit::Observed, seed * 0x9e37_79b9), entry, launch);
         report.findings = next.findings;
         report
             .doubts
@@ -53,10 +86,11 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
     report
 }
 
-fn report_of(outcome: Outcome, entry: &Entry) -> Report {
+fn report_of(outcome: Outcome, entry: &Entry, launch: &Launch) -> Report {
     let mut assumptions = unchecked(entry, outcome.covered.strands > 0);
-    // Only through memory does a CTA wait for one outside its cluster.
-    if outcome.covered.ctas > 1 && !outcome.flags.is_empty() {
+    // Only through memory does a CTA wait for one outside its cluster, and a cooperative launch has all of them on the GPU.
+    let together = launch.cooperative || launch.ctas_per_cluster() >= outcome.covered.ctas;
+    if !together && !outcome.flags.is_empty() {
         assumptions.push("CTAs that wait for each other are on the GPU at the same time");
     }
     if outcome.order.repeated {

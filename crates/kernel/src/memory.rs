@@ -1,6 +1,6 @@
 //! The memory of a launch: buffers, shared memory of each CTA, local memory, parameters; addresses and their windows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::code::op::Space;
 use crate::code::{Entry, Module, SHARED_START};
@@ -57,6 +57,19 @@ pub struct Memory {
     local_bytes: u32,
     /// How often something was written: who waits for a change looks here.
     pub version: u64,
+    /// Numbers of symbols that were stored, with their sizes.
+    pub symbols: BTreeMap<(Region, u64), (u32, u8)>,
+    /// What to put back, and the version before.
+    journal: Option<(u64, Vec<Change>)>,
+}
+
+/// What some bytes were before a write.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub region: Region,
+    pub offset: u64,
+    pub old: Vec<u8>,
+    taint: Taint,
 }
 
 impl Memory {
@@ -97,6 +110,8 @@ impl Memory {
             local: HashMap::new(),
             local_bytes: entry.local_bytes,
             version: 0,
+            symbols: BTreeMap::new(),
+            journal: None,
         };
         memory.param = memory.parameters(entry, launch);
         memory
@@ -306,12 +321,7 @@ impl Memory {
     pub fn write(&mut self, at: At, bytes: u32, value: u64, taint: Taint, thread: u32) {
         let value = &value.to_le_bytes()[..bytes as usize];
         match at {
-            At::Memory(region, offset) => {
-                self.version += 1;
-                if let Some(buffer) = self.buffer_mut(region) {
-                    buffer.write(offset, value, taint);
-                }
-            }
+            At::Memory(region, offset) => self.put(region, offset, value, taint),
             At::Local(offset) => {
                 let size = self.local_bytes as usize;
                 let data = self.local.entry(thread).or_insert_with(|| vec![0; size]);
@@ -328,9 +338,63 @@ impl Memory {
 
     pub fn put(&mut self, region: Region, offset: u64, data: &[u8], taint: Taint) {
         self.version += 1;
+        self.forget_symbols(region, offset, data.len() as u64);
+        if self.journal.is_some() {
+            let (mut at, end) = (offset, offset + data.len() as u64);
+            // Cell by cell: each has its own taint.
+            while at < end {
+                let next = (at / 4 * 4 + 4).min(end);
+                let change = Change { region, offset: at, old: self.bytes(region, at, next - at), taint: self.taint_of(region, at) };
+                if let Some((_, changes)) = &mut self.journal {
+                    changes.push(change);
+                }
+                at = next;
+            }
+        }
         if let Some(buffer) = self.buffer_mut(region) {
             buffer.write(offset, data, taint);
         }
+    }
+
+    fn forget_symbols(&mut self, region: Region, start: u64, len: u64) {
+        if self.symbols.is_empty() {
+            return;
+        }
+        let range = (region, start.saturating_sub(7))..(region, start + len);
+        let found = self.symbols.range(range).filter(|((_, at), (_, size))| at + u64::from(*size) > start);
+        let over: Vec<(Region, u64)> = found.map(|(key, _)| *key).collect();
+        for key in over {
+            self.symbols.remove(&key);
+        }
+    }
+
+    pub fn symbol_at(&self, region: Region, offset: u64) -> Option<(u32, u8)> {
+        self.symbols.get(&(region, offset)).copied()
+    }
+
+    /// From now on, writes can be undone.
+    pub fn begin(&mut self) {
+        self.journal = Some((self.version, Vec::new()));
+    }
+
+    pub fn undo(&mut self) {
+        let Some((version, changes)) = self.journal.take() else { return };
+        for change in changes.iter().rev() {
+            if let Some(buffer) = self.buffer_mut(change.region) {
+                buffer.write(change.offset, &change.old, change.taint);
+            }
+        }
+        self.version = version;
+    }
+
+    pub fn changes(&self) -> &[Change] {
+        self.journal.as_ref().map_or(&[], |(_, changes)| changes)
+    }
+
+    /// Whether the bytes are others now, or depend on something else.
+    pub fn differs(&self, change: &Change) -> bool {
+        self.bytes(change.region, change.offset, change.old.len() as u64) != change.old
+            || self.taint_of(change.region, change.offset) != change.taint
     }
 
     pub fn taint_of(&self, region: Region, offset: u64) -> Taint {

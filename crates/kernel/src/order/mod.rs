@@ -156,6 +156,15 @@ impl Order {
         groups.iter().filter(|(own, _)| own & mask != 0).map(|(own, views)| (own & mask, Rc::clone(views))).collect()
     }
 
+    /// What all lanes of a warp know, to be put back.
+    pub fn all_groups(&self, warp: Warp) -> Vec<(u32, Rc<Views>)> {
+        self.warps[warp as usize].groups.clone()
+    }
+
+    pub fn set_groups(&mut self, warp: Warp, groups: Vec<(u32, Rc<Views>)>) {
+        self.warps[warp as usize].groups = groups;
+    }
+
     /// Changes what these lanes know; lanes that know the same afterwards are one group again.
     pub fn change(&mut self, warp: Warp, mask: u32, mut change: impl FnMut(&mut Views, u32)) {
         let lanes = &mut self.warps[warp as usize];

@@ -9,6 +9,7 @@ mod barrier;
 mod collective;
 mod compute;
 mod execute;
+mod flag;
 mod mbarrier;
 mod schedule;
 mod sync;
@@ -27,6 +28,7 @@ use crate::order::policy::Policy;
 use crate::order::record::{Kind, Path, Record, RecordId};
 use crate::order::{Cta, Known, Message, Order, Region};
 use crate::report::{Covered, Doubt, Finding};
+pub use flag::Place;
 use taint::Taints;
 use warp::Warp;
 
@@ -35,6 +37,8 @@ use warp::Warp;
 pub enum Credit {
     /// Only what every run has.
     Determined,
+    /// Only what every run has, waits for flags in memory included.
+    Flags,
     /// What this run has seen.
     Observed,
 }
@@ -46,6 +50,8 @@ pub struct Options {
     pub seed: u64,
     /// Warp instructions in all.
     pub steps: u64,
+    /// For [`Credit::Flags`]: where strong reads ask that decide something, as an earlier run has found.
+    pub places: Rc<BTreeSet<Place>>,
 }
 
 pub struct Run<'a> {
@@ -80,6 +86,9 @@ pub struct Run<'a> {
     remote: BTreeSet<(Cta, RecordId, u32)>,
     /// Instructions of which several lanes synchronise through memory, credited or not.
     flags: BTreeSet<Pc>,
+    flags_of: flag::Flags,
+    /// Where each strong read has read, by its number among the sources of taint.
+    asked: Vec<(u32, Place)>,
 }
 
 /// What came out of a run.
@@ -90,6 +99,8 @@ pub struct Outcome {
     pub order: Order,
     /// Threads synchronised through memory.
     pub flags: BTreeSet<Pc>,
+    /// What strong reads have read that decided something.
+    pub places: BTreeSet<Place>,
 }
 
 impl<'a> Run<'a> {
@@ -125,9 +136,12 @@ impl<'a> Run<'a> {
             exits: vec![Known::default(); ctas as usize],
             remote: BTreeSet::new(),
             flags: BTreeSet::new(),
+            flags_of: flag::Flags::new(&options.places, options.credit == Credit::Flags),
+            asked: Vec::new(),
             options,
         };
         run.start();
+        run.start_flags();
         run
     }
 
@@ -240,12 +254,15 @@ impl<'a> Run<'a> {
         covered.warp_instructions = self.warps.iter().map(|warp| warp.steps).sum();
         covered.lane_instructions = self.warps.iter().map(|warp| warp.lane_steps).sum();
         covered.cells = self.order.cells_checked;
-        Outcome { findings, doubts: self.doubts, covered, order: self.order, flags: self.flags }
+        let decides = |read: &u32| self.taints.reads[*read as usize].decides.is_some();
+        let places = self.asked.iter().filter(|(read, _)| decides(read)).map(|(_, place)| *place).collect();
+        Outcome { findings, doubts: self.doubts, covered, order: self.order, flags: self.flags, places }
     }
 
     fn at_end(&mut self) {
         self.check_open_phases();
         self.check_reads();
+        self.check_flags();
         self.check_exits();
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fencepost_check::model::readings::Settings;
 use fencepost_check::options::{CrossCheck, Wanted};
 use fencepost_check::{Budget, Models, Options, check, load};
+use fencepost_kernel::check::with_flags;
 use fencepost_kernel::code::{Module, decode};
 use fencepost_kernel::launch::Launch;
 use fencepost_kernel::order::policy::Policy;
@@ -131,13 +132,25 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
     let module = module(&text.text);
     let launch = launch(program, layout);
     let entry = &module.entries[0];
+    let options = |credit: Credit| run::Options {
+        policy: readings.policy(),
+        credit,
+        seed,
+        steps: 100_000,
+        places: Default::default(),
+    };
     let once = |credit: Credit| {
-        let options = run::Options { policy: readings.policy(), credit, seed, steps: 100_000 };
-        Run::new(&module, entry, &launch, options).run()
+        Run::new(&module, entry, &launch, options(credit)).run()
     };
     let first = once(Credit::Determined);
     if first.flags.is_empty() {
         return of_outcome(&text, &module, first);
+    }
+    // Waits for flags that are the same in every run.
+    if let Some(outcome) = with_flags(&module, entry, &launch, &first, &options(Credit::Flags)) {
+        let mut kernel = of_outcome(&text, &module, outcome);
+        kernel.flags = false;
+        return kernel;
     }
     let mut kernel = of_outcome(&text, &module, once(Credit::Observed));
     kernel.flags = true;
