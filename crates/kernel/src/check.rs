@@ -27,44 +27,57 @@ impl Default for Limits {
 /// How often places are looked for that decide something.
 const PASSES: u32 = 4;
 
-/// A run that credits waits for flags and counters in memory, if it proves the launch (H5): which places they are, the run
-/// before has found.
-pub fn with_flags(module: &Module, entry: &Entry, launch: &Launch, first: &Outcome, options: &Options) -> Option<Outcome> {
+/// A run that credits waits for flags and counters in memory (H5): which places they are, the run before has found. It
+/// tells something only if it is clean.
+pub fn with_flags(
+    module: &Module,
+    entry: &Entry,
+    launch: &Launch,
+    first: &Outcome,
+    options: &Options,
+) -> Option<Outcome> {
     let mut places = first.places.clone();
+    let mut last = None;
     for _ in 0..PASSES {
         if places.is_empty() || fencepost_syntax::limits::is_over() {
-            return None;
+            return last;
         }
         let options = Options { credit: Credit::Flags, places: Rc::new(places.clone()), ..options.clone() };
         let outcome = Run::new(module, entry, launch, options).run();
-        if outcome.findings.is_empty() && outcome.doubts.is_empty() {
+        if outcome.is_clean() {
             return Some(outcome);
         }
         let before = places.len();
         places.extend(outcome.places.iter().copied());
+        last = Some(outcome);
         if places.len() == before {
-            return None;
+            break;
         }
     }
-    None
+    last
 }
 
 pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -> Report {
-    let options =
-        |policy: Policy, credit: Credit, seed: u64| Options { policy, credit, seed, steps: limits.steps, places: Rc::default() };
+    let options = |policy: Policy, credit: Credit, seed: u64| Options {
+        policy,
+        credit,
+        seed,
+        steps: limits.steps,
+        places: Rc::default(),
+    };
     let run = |policy: Policy, credit: Credit, seed: u64| -> Outcome {
         Run::new(module, entry, launch, options(policy, credit, seed)).run()
     };
     let first = run(Policy::WEAKEST, Credit::Determined, 0);
     // What threads tell each other through memory matters only where the rest does not do.
-    let clean = first.findings.is_empty() && first.doubts.is_empty();
-    if clean || first.flags.is_empty() {
+    if first.is_clean() || first.flags.is_empty() {
         let mut report = report_of(first, entry, launch);
         settle_readings(&mut report, &points(entry, launch), &|policy| run(policy, Credit::Determined, 0));
         return report;
     }
     // Threads synchronise through memory. Where they wait for what every run has, one run decides.
-    if let Some(outcome) = with_flags(module, entry, launch, &first, &options(Policy::WEAKEST, Credit::Flags, 0)) {
+    let flags = with_flags(module, entry, launch, &first, &options(Policy::WEAKEST, Credit::Flags, 0));
+    if let Some(outcome) = flags.filter(Outcome::is_clean) {
         return report_of(outcome, entry, launch);
     }
     // Else, what one run has seen of it, another need not see.

@@ -344,7 +344,12 @@ impl Memory {
             // Cell by cell: each has its own taint.
             while at < end {
                 let next = (at / 4 * 4 + 4).min(end);
-                let change = Change { region, offset: at, old: self.bytes(region, at, next - at), taint: self.taint_of(region, at) };
+                let change = Change {
+                    region,
+                    offset: at,
+                    old: self.bytes(region, at, next - at),
+                    taint: self.taint_of(region, at),
+                };
                 if let Some((_, changes)) = &mut self.journal {
                     changes.push(change);
                 }

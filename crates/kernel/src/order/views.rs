@@ -169,6 +169,13 @@ impl Known {
         }
     }
 
+    /// Whether whoever receives this has nothing to gain from the other.
+    pub fn includes(&self, other: &Known) -> bool {
+        let mut joined = self.clone();
+        joined.receive(other);
+        joined.same(self)
+    }
+
     fn same(&self, other: &Known) -> bool {
         let list = |a: &[(Domain, Pair)], b: &[(Domain, Pair)]| {
             a.len() == b.len() && a.iter().zip(b).all(|((k, a), (l, b))| k == l && a.same(b))

@@ -188,8 +188,11 @@ impl Run<'_> {
             for (index, to) in to.iter().enumerate() {
                 let part = shifted(at, index as u64 * u64::from(size));
                 let (value, of_memory) = self.memory.read(part, size, thread);
-                let question =
-                    if strong && bytes == u64::from(size) { self.question(warp, pc, lane, access, value) } else { None };
+                let question = if strong && bytes == u64::from(size) {
+                    self.question(warp, pc, lane, access, value)
+                } else {
+                    None
+                };
                 let value = question.map_or(value, |(_, given)| given);
                 if let Some((id, _)) = question {
                     answered |= 1 << lane;

@@ -103,6 +103,13 @@ pub struct Outcome {
     pub places: BTreeSet<Place>,
 }
 
+impl Outcome {
+    /// Nothing was found, and nothing is doubted.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty() && self.doubts.is_empty()
+    }
+}
+
 impl<'a> Run<'a> {
     pub fn new(module: &'a Module, entry: &'a Entry, launch: &'a Launch, options: Options) -> Run<'a> {
         let mut taints = Taints::new();

@@ -225,7 +225,9 @@ impl Run<'_> {
                 self.save_others(self.warps[warp].cta);
                 true
             }
-            Op::Opaque { .. } | Op::Clock { .. } | Op::IsSpace { .. } | Op::MapAddress { .. } | Op::CtaRank { .. } => true,
+            Op::Opaque { .. } | Op::Clock { .. } | Op::IsSpace { .. } | Op::MapAddress { .. } | Op::CtaRank { .. } => {
+                true
+            }
             Op::Fence { .. } | Op::SyncWarp { .. } | Op::Shuffle { .. } | Op::Vote { .. } | Op::Match { .. } => true,
             Op::ReduceWarp { .. } | Op::Elect { .. } | Op::ActiveMask { .. } => true,
             Op::Branch { .. } | Op::BranchIndexed { .. } => true,
@@ -282,12 +284,12 @@ impl Run<'_> {
         }
         let Some(saved) = &ghost.saved else { return End::Stuck };
         let warps = saved.warps.iter().all(|(warp, (before, _))| self.same_warp(before, &self.warps[*warp]));
-        let barriers = self.barriers.iter().filter(|((cta, _), _)| *cta == self.warps[ghost.warp].cta).all(|(key, now)| {
-            match saved.barriers.get(key) {
+        let barriers = self.barriers.iter().filter(|((cta, _), _)| *cta == self.warps[ghost.warp].cta).all(
+            |(key, now)| match saved.barriers.get(key) {
                 Some(before) => before.same_place(now),
                 None => now.progress().0 == 0,
-            }
-        });
+            },
+        );
         if warps && barriers && self.memory_is_same(ghost) { End::Returned } else { End::Stuck }
     }
 

@@ -82,10 +82,10 @@ fn accessed(instruction: &Instruction) -> (Vec<Register>, Vec<Register>) {
             [left, right, with].into_iter().filter_map(register).collect(),
             [*to, *complement].into_iter().flatten().collect(),
         ),
-        Op::Load(access, to) => (register(&access.place.base).into_iter().collect(), to.iter().flatten().copied().collect()),
-        Op::Store(access, from) => {
-            (from.iter().chain([&access.place.base]).filter_map(register).collect(), Vec::new())
+        Op::Load(access, to) => {
+            (register(&access.place.base).into_iter().collect(), to.iter().flatten().copied().collect())
         }
+        Op::Store(access, from) => (from.iter().chain([&access.place.base]).filter_map(register).collect(), Vec::new()),
         Op::Shuffle { to, valid, from, lane, clamp, mask, .. } => (
             [from, lane, clamp, mask].into_iter().filter_map(register).collect(),
             [Some(*to), *valid].into_iter().flatten().collect(),

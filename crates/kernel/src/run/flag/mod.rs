@@ -39,6 +39,8 @@ struct Wrote {
     change: Change,
     /// What the writer knew.
     known: View,
+    /// Writes of the place that a read before it has observed: causality order has those too (8.9.5).
+    observed: BTreeSet<usize>,
     scope: Option<Scope>,
     messages: Vec<Rc<Message>>,
     /// The value behind it, in this run.
@@ -53,6 +55,8 @@ struct Log {
     /// Nobody knows what is there at the start.
     unknown: bool,
     writes: Vec<Wrote>,
+    /// Reads that were told of writes: warp, lane, time, and the writes.
+    told: Vec<((u32, u32, u32), Vec<usize>)>,
     /// Something wrote here that is not understood.
     broken: bool,
 }
@@ -67,11 +71,12 @@ struct Question {
     cta: Cta,
     scope: Scope,
     known: View,
+    observed: BTreeSet<usize>,
     value: u64,
     /// Values with which the lane comes back and asks again.
     again: BTreeSet<u64>,
-    /// Writes that the lane was told of.
-    told: Vec<usize>,
+    /// What the lane was told.
+    told: Told,
     /// In a ghost: the values that it is given, one after the other.
     forced: Option<BTreeSet<u64>>,
 }
@@ -143,10 +148,6 @@ impl Wrote {
     fn place(&self) -> (u32, u32, u32) {
         (self.warp, self.lane, self.time)
     }
-
-    fn after(&self, other: &Wrote) -> bool {
-        knows(&self.known, self.place(), other.place())
-    }
 }
 
 impl Question {
@@ -154,18 +155,30 @@ impl Question {
         (self.warp, self.lane, self.time)
     }
 
-    fn after(&self, write: &Wrote) -> bool {
-        knows(&self.known, self.place_of(), write.place())
-    }
-
     fn before(&self, write: &Wrote) -> bool {
         let own = self.place_of();
-        (own.0, own.1) == (write.warp, write.lane) && write.time >= own.2
-            || knows(&write.known, write.place(), own)
+        (own.0, own.1) == (write.warp, write.lane) && write.time >= own.2 || knows(&write.known, write.place(), own)
     }
 }
 
 impl Log {
+    /// Writes that reads before this have observed.
+    fn observed(&self, known: &Clock, place: (u32, u32, u32)) -> BTreeSet<usize> {
+        let before = self.told.iter().filter(|(read, _)| knows(known, place, *read));
+        before.flat_map(|(_, writes)| writes.iter().copied()).collect()
+    }
+
+    /// Whether the second write comes after the first, in causality order.
+    fn in_order(&self, first: usize, second: usize) -> bool {
+        let (first_write, second) = (&self.writes[first], &self.writes[second]);
+        knows(&second.known, second.place(), first_write.place()) || second.observed.contains(&first)
+    }
+
+    /// Whether the read comes after the write.
+    fn is_behind(&self, question: &Question, write: usize) -> bool {
+        knows(&question.known, question.place_of(), self.writes[write].place()) || question.observed.contains(&write)
+    }
+
     /// The largest number of first writes, at most `most`, that come before all others.
     fn cut(&self, most: usize) -> usize {
         let mut best = 0;
@@ -191,13 +204,10 @@ impl Log {
         let mut to = cut;
         while to > 0 {
             // The next smaller cut of the first writes alone.
-            let from = (0..to)
-                .rev()
-                .find(|at| (*at..to).all(|write| self.writes[write].prefix >= *at))
-                .unwrap_or(0);
+            let from = (0..to).rev().find(|at| (*at..to).all(|write| self.writes[write].prefix >= *at)).unwrap_or(0);
             let elements: Vec<Element> =
                 (from..to).map(|write| Element { change: self.writes[write].change, must: true }).collect();
-            let before = |a: usize, b: usize| self.writes[from + b].after(&self.writes[from + a]);
+            let before = |a: usize, b: usize| self.in_order(from + a, from + b);
             let Some(found) = reach(self.value_at(from), &elements, &before) else { return false };
             if !found.states.iter().all(|state| state.value == self.value_at(to)) {
                 return false;
@@ -212,7 +222,7 @@ impl Log {
         if self.broken {
             return None;
         }
-        let prefix = self.writes.iter().take_while(|write| question.after(write)).count();
+        let prefix = (0..self.writes.len()).take_while(|write| self.is_behind(question, *write)).count();
         let cut = self.cut(prefix);
         // A first value that nobody knows is overwritten before anybody looks.
         let begun = |first: &Wrote| cut > 0 && matches!(first.change, Change::Store(_));
@@ -226,34 +236,70 @@ impl Log {
         let free: Vec<usize> = (cut..self.writes.len()).filter(|at| !question.before(&self.writes[*at])).collect();
         let elements: Vec<Element> = free
             .iter()
-            .map(|at| Element { change: self.writes[*at].change, must: question.after(&self.writes[*at]) })
+            .map(|at| Element { change: self.writes[*at].change, must: self.is_behind(question, *at) })
             .collect();
-        let before = |a: usize, b: usize| self.writes[free[b]].after(&self.writes[free[a]]);
+        let before = |a: usize, b: usize| self.in_order(free[a], free[b]);
         Some((reach(self.value_at(cut), &elements, &before)?, free))
     }
 
-    /// Writes that are seen with every value but those that are asked for again.
-    fn told_by_all(&self, question: &Question, per_cluster: u32) -> Option<Vec<usize>> {
+    /// What is told with every value but those that are asked for again. Empty where scopes do not include each other: a
+    /// chain of read-modify-writes is one if each is morally strong with the next (8.9.2).
+    fn told_by_all(&self, question: &Question, per_cluster: u32) -> Option<Told> {
         let (found, free) = self.possible(question)?;
-        let ends = || found.states.iter().filter(|state| !question.again.contains(&state.value));
-        // A chain of read-modify-writes is one if each is morally strong with the next (8.9.2).
-        let mutual = |write: &Wrote| {
-            write.scope.is_some_and(|scope| in_scope(scope, write.cta, question.cta, per_cluster))
-                && in_scope(question.scope, write.cta, question.cta, per_cluster)
-        };
+        let includes =
+            |scope: Option<Scope>, a: Cta, b: Cta| scope.is_some_and(|scope| in_scope(scope, a, b, per_cluster));
         let all = || free.iter().map(|at| &self.writes[*at]);
-        let whole = all().all(|write| {
-            mutual(write)
-                && all().all(|other| {
-                    write.scope.is_some_and(|scope| in_scope(scope, write.cta, other.cta, per_cluster))
-                })
+        let mutual = all().all(|write| {
+            includes(write.scope, write.cta, question.cta)
+                && includes(Some(question.scope), write.cta, question.cta)
+                && all().all(|other| includes(write.scope, write.cta, other.cta))
         });
-        if !whole || ends().next().is_none() {
-            return Some(Vec::new());
+        // Of each prefix that ends the wait, the writes that are observed for certain.
+        let ends = found.states.iter().filter(|state| !question.again.contains(&state.value));
+        let chains: BTreeSet<Vec<usize>> = ends
+            .map(|state| (0..free.len()).filter(|at| state.seen[found.class_of[*at]]).map(|at| free[at]).collect())
+            .collect();
+        let mut told = Told::default();
+        if !mutual || chains.is_empty() {
+            return Some(told);
         }
-        let seen = |element: usize| ends().all(|state| state.seen[found.class_of[element]]);
-        let told = (0..free.len()).filter(|element| seen(*element));
-        Some(told.map(|element| free[element]).filter(|at| !question.after(&self.writes[*at])).collect())
+        for at in free.iter().copied().filter(|at| !self.is_behind(question, *at)) {
+            let write = &self.writes[at];
+            let reached = |other: &usize| *other == at || self.in_order(at, *other);
+            if chains.iter().all(|chain| chain.iter().any(reached)) {
+                told.writes.push(at);
+            }
+            for (index, message) in write.messages.iter().enumerate() {
+                let tells = |other: &usize| {
+                    *other == at || self.writes[*other].messages.iter().any(|other| covers(other, message))
+                };
+                if chains.iter().all(|chain| chain.iter().any(tells)) {
+                    told.messages.push((at, index));
+                }
+            }
+        }
+        Some(told)
+    }
+}
+
+/// Whether whoever hears the one has nothing to gain from the other.
+fn covers(message: &Message, other: &Message) -> bool {
+    message.cta == other.cta && message.scope >= other.scope && message.known.includes(&other.known)
+}
+
+/// What an answer tells in every execution.
+#[derive(Clone, Default)]
+struct Told {
+    /// Writes that are observed, or that come before one that is.
+    writes: Vec<usize>,
+    /// Messages by the number of the write and their own.
+    messages: Vec<(usize, usize)>,
+}
+
+impl Told {
+    fn includes(&self, other: &Told) -> bool {
+        other.writes.iter().all(|write| self.writes.contains(write))
+            && other.messages.iter().all(|message| self.messages.contains(message))
     }
 }
 
@@ -267,8 +313,7 @@ impl Run<'_> {
         if !self.flags_of.on {
             return;
         }
-        let keys: Vec<((Region, u64), u8)> =
-            self.flags_of.logs.iter().map(|(key, (size, _))| (*key, *size)).collect();
+        let keys: Vec<((Region, u64), u8)> = self.flags_of.logs.iter().map(|(key, (size, _))| (*key, *size)).collect();
         for ((region, at), size) in keys {
             let (value, taint) = self.memory.read(At::Memory(region, at), u32::from(size), 0);
             if let Some((_, log)) = self.flags_of.logs.get_mut(&(region, at)) {
@@ -339,20 +384,22 @@ impl Run<'_> {
                 log.broken = true;
                 continue;
             };
-            let mut write = Wrote {
+            let write = Wrote {
                 warp: warp as u32,
                 lane,
                 time,
                 cta,
                 change,
                 known: Rc::clone(known),
+                observed: log.observed(known, (warp as u32, lane, time)),
                 scope,
                 messages,
                 after,
                 prefix: 0,
             };
-            write.prefix = log.writes.iter().take_while(|other| write.after(other)).count();
             log.writes.push(write);
+            let last = log.writes.len() - 1;
+            log.writes[last].prefix = (0..last).take_while(|other| log.in_order(*other, last)).count();
         }
     }
 
@@ -361,8 +408,7 @@ impl Run<'_> {
         let address = self.warps[warp].get(access.place.base, lane).wrapping_add(access.place.offset as u64);
         let (cta, thread) = (self.warps[warp].cta, self.thread(warp, lane));
         let size = access.ty.bytes();
-        let Ok(At::Memory(region, at)) =
-            self.memory.resolve(access.place.space, address, u64::from(size), cta, thread)
+        let Ok(At::Memory(region, at)) = self.memory.resolve(access.place.space, address, u64::from(size), cta, thread)
         else {
             return None;
         };
@@ -383,6 +429,8 @@ impl Run<'_> {
     fn new_question(&self, warp: usize, pc: Pc, lane: u32, access: &Access, place: Place, value: u64) -> Question {
         let known = Rc::clone(&self.order.views(warp as u32, lane).known.base.threads);
         let (time, cta) = (self.order.time(warp as u32), self.warps[warp].cta);
+        let log = self.flags_of.logs.get(&(place.0, place.1));
+        let observed = log.map_or_else(BTreeSet::new, |(_, log)| log.observed(&known, (warp as u32, lane, time + 1)));
         Question {
             pc,
             place,
@@ -392,9 +440,10 @@ impl Run<'_> {
             cta,
             scope: access.scope,
             known,
+            observed,
             value,
             again: BTreeSet::new(),
-            told: Vec::new(),
+            told: Told::default(),
             forced: None,
         }
     }
@@ -436,9 +485,16 @@ impl Run<'_> {
         let (warp, lane) = (question.warp, question.lane);
         let Some((_, log)) = self.flags_of.logs.get(&key) else { return };
         let Some(told) = log.told_by_all(question, per) else { return };
-        let messages: Vec<Rc<Message>> = told.iter().flat_map(|at| log.writes[*at].messages.iter().cloned()).collect();
+        let message = |(at, index): &(usize, usize)| Rc::clone(&log.writes[*at].messages[*index]);
+        let messages: Vec<Rc<Message>> = told.messages.iter().map(message).collect();
         self.take_messages(warp as usize, lane, &messages, access.order.acquires(), access.scope);
-        self.flags_of.told.entry((warp, lane)).or_default().extend(told.iter().map(|at| (key, *at)));
+        self.flags_of.told.entry((warp, lane)).or_default().extend(told.writes.iter().map(|at| (key, *at)));
+        let read = self.flags_of.questions[id as usize].place_of();
+        if let Some((_, log)) = self.flags_of.logs.get_mut(&key)
+            && !told.writes.is_empty()
+        {
+            log.told.push((read, told.writes.clone()));
+        }
         self.flags_of.questions[id as usize].told = told;
     }
 
@@ -459,8 +515,7 @@ impl Run<'_> {
                     if !in_scope(scope, fence.cta, cta, per) || !in_scope(fence.scope, fence.cta, cta, per) {
                         continue;
                     }
-                    let before =
-                        |own: &u32| knows(&write.known, write.place(), (fence.warp, *own, fence.time));
+                    let before = |own: &u32| knows(&write.known, write.place(), (fence.warp, *own, fence.time));
                     let mask = lanes(fence.lanes).filter(before).fold(0, |mask, lane| mask | 1 << lane);
                     if mask != 0 {
                         known.push(fence.views.sent(fence.cta, fence.warp, mask, fence.time));
@@ -501,8 +556,7 @@ impl Run<'_> {
     ) -> Vec<(u32, NodeId)> {
         let mut nodes = Vec::new();
         for lane in lanes(active) {
-            let operands: Option<Vec<Operand>> =
-                from.iter().map(|source| self.operand(warp, *source, lane)).collect();
+            let operands: Option<Vec<Operand>> = from.iter().map(|source| self.operand(warp, *source, lane)).collect();
             let Some(operands) = operands else { continue };
             if operands.iter().all(|operand| matches!(operand, Operand::Constant(_))) {
                 continue;
@@ -582,6 +636,12 @@ impl Run<'_> {
             }
             let found = self.flags_of.logs.get(&(question.place.0, question.place.1));
             let possible = found.and_then(|(_, log)| log.possible(question));
+            // With what is left when everybody else is done, nobody waits.
+            let waits =
+                |found: &Reach| found.states.iter().any(|state| state.full && question.again.contains(&state.value));
+            if possible.as_ref().is_some_and(|(found, _)| waits(found)) {
+                doubts.insert(Doubt::Flags { pc: question.pc });
+            }
             values.push(possible.map(|(found, _)| {
                 let ends = found.states.iter().map(|state| state.value);
                 let ends: BTreeSet<u64> = ends.filter(|value| !question.again.contains(value)).collect();
@@ -592,11 +652,8 @@ impl Run<'_> {
             if last.as_ref().is_some_and(|values| !values.contains(&question.value)) {
                 *last = None;
             }
-            if question.told.is_empty() {
-                continue;
-            }
             let told = found.and_then(|(_, log)| log.told_by_all(question, per)).unwrap_or_default();
-            if !question.told.iter().all(|write| told.contains(write)) {
+            if !told.includes(&question.told) {
                 doubts.insert(Doubt::Flags { pc: question.pc });
             }
         }
@@ -621,9 +678,7 @@ impl Run<'_> {
                 .collect();
         }
         cases.iter().all(|case| {
-            let read = |question: QuestionId| {
-                reads.iter().position(|own| *own == question).map_or(0, |at| case[at])
-            };
+            let read = |question: QuestionId| reads.iter().position(|own| *own == question).map_or(0, |at| case[at]);
             self.flags_of.symbols.value(decision.node, &read) == Some(decision.value)
         })
     }
@@ -666,7 +721,9 @@ impl Run<'_> {
             let mut parted = Vec::with_capacity(warp.fragments.len());
             for fragment in warp.fragments.drain(..) {
                 if fragment.blocked == Some(Block::Question) && fragment.mask.count_ones() > 1 {
-                    parted.extend(lanes(fragment.mask).map(|lane| super::warp::Fragment { mask: 1 << lane, ..fragment.clone() }));
+                    parted.extend(
+                        lanes(fragment.mask).map(|lane| super::warp::Fragment { mask: 1 << lane, ..fragment.clone() }),
+                    );
                 } else {
                     parted.push(fragment);
                 }
