@@ -172,7 +172,9 @@ impl Run<'_> {
             let mut taint = 0;
             let asked = strong && self.warps[warp].admitted & (1 << lane) != 0;
             self.warps[warp].admitted &= !(1 << lane);
-            if (strong && !asked && self.flags_of.ghost.is_some()) || !self.in_round(warp, at, bytes, false, asked) {
+            if (strong && !asked && self.flags_of.ghost.is_some())
+                || !self.in_round((warp, lane), at, bytes, false, asked)
+            {
                 self.escape();
                 continue;
             }
@@ -287,7 +289,7 @@ impl Run<'_> {
         }
         for lane in lanes(active) {
             let Some(at) = self.at(warp, pc, lane, access.place, bytes, bytes as u32) else { continue };
-            if !self.in_round(warp, at, bytes, true, false) {
+            if !self.in_round((warp, lane), at, bytes, true, false) {
                 continue;
             }
             let known = Rc::clone(&self.order.views(warp as u32, lane).known.base.threads);

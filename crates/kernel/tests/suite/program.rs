@@ -526,6 +526,11 @@ impl Program {
         self.threads.iter().map(|thread| thread.cta + 1).max().unwrap_or(1)
     }
 
+    /// Whether its CTAs are one cluster. Where all threads of a CTA wait together, nobody else sees its shared memory.
+    pub(crate) fn is_clustered(&self) -> bool {
+        !self.items().any(|item| matches!(item, Item::Together { .. }))
+    }
+
     /// The most threads of a CTA.
     pub(crate) fn warps(&self) -> u32 {
         let of = |cta: u32| self.threads.iter().filter(|thread| thread.cta == cta).count() as u32;
@@ -551,7 +556,8 @@ impl Program {
         );
         let mut shown = String::new();
         for (index, thread) in self.threads.iter().enumerate() {
-            out.line(&format!("P{index}@cta {}, cluster 0, gpu 0 {{", thread.cta), None);
+            let cluster = if self.is_clustered() { 0 } else { thread.cta };
+            out.line(&format!("P{index}@cta {}, cluster {cluster}, gpu 0 {{", thread.cta), None);
             for line in &thread.lines {
                 for text in line.text(index) {
                     out.line(&text, Some(line.id));

@@ -118,7 +118,7 @@ pub(crate) fn launch(program: &Program, layout: Layout) -> Launch {
         entry: "k".to_owned(),
         grid: [program.ctas(), 1, 1],
         block: [warps * 32, 1, 1],
-        cluster: [program.ctas(), 1, 1],
+        cluster: [if program.is_clustered() { program.ctas() } else { 1 }, 1, 1],
         shared: 0,
         arguments: Vec::new(),
         buffers: Vec::new(),

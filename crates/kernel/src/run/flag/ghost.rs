@@ -2,8 +2,9 @@
 //! can. If everybody is then where he was, in the same state, the lane waits as long as it is given such values.
 //!
 //! Everything is put back afterwards, barriers and what lanes know included: that a round took place adds nothing to the
-//! order of what comes behind it, for in another run there is none. What stays is what the round accessed, so that
-//! it is ordered with whatever else there is.
+//! order of what comes behind it, for in another run there is none. What a round accesses is checked against all that
+//! came before and against another round, and must lie before the end of the round for every thread of the CTA:
+//! then it lies before all that comes behind.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -22,6 +23,9 @@ const MOST_TURNS: u32 = 8;
 
 /// An access of the round to memory of its CTA.
 struct Access {
+    warp: u32,
+    lane: u32,
+    time: u32,
     start: u64,
     len: u64,
     writes: bool,
@@ -110,8 +114,7 @@ impl Run<'_> {
             let returned = end == End::Returned;
             if returned {
                 again.insert(*value);
-                // Twice: what a round accesses is ordered with the round before it.
-                let (second, _) = self.round(warp, index, lane, *value, false);
+                let (second, _) = self.checked_rounds(warp, index, lane, *value, &ghost);
                 if second != End::Returned {
                     again.remove(value);
                 }
@@ -130,6 +133,35 @@ impl Run<'_> {
         self.flags_of.symbols.value(node, &read) == Some(outcome)
     }
 
+    /// Two rounds in which accesses are checked: those of a round are ordered with those of the round before it too.
+    fn checked_rounds(&mut self, warp: usize, index: usize, lane: u32, value: u64, dry: &Ghost) -> (End, Ghost) {
+        let region = Region::Shared(self.warps[warp].cta);
+        let ranges: BTreeSet<(u64, u64)> = dry.accesses.iter().map(|own| (own.start, own.len)).collect();
+        let cells: Vec<_> = ranges.iter().map(|(start, len)| self.order.save_cells(region, *start, *len)).collect();
+        let ended = self.round(warp, index, lane, value, false);
+        cells.into_iter().for_each(|cells| self.order.restore_cells(region, cells));
+        ended
+    }
+
+    /// Whether every thread of the CTA comes after all that the round has accessed.
+    fn all_behind(&self, ghost: &Ghost) -> bool {
+        if ghost.accesses.is_empty() {
+            return true;
+        }
+        let mut last: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        last.extend(ghost.accesses.iter().map(|own| ((own.warp, own.lane), own.time)));
+        let first = self.warps[ghost.warp].cta * self.warps_per_cta;
+        (first..first + self.warps_per_cta).all(|warp| {
+            let alive = self.warps[warp as usize].alive();
+            self.order.groups(warp, alive).iter().all(|(mask, views)| {
+                last.iter().all(|((other, lane), time)| {
+                    let others = if *other == warp { mask & !(1 << lane) } else { *mask };
+                    others == 0 || views.known.base.threads.knows(*other, *lane, *time)
+                })
+            })
+        })
+    }
+
     /// One round without any check, or two with them.
     fn round(&mut self, warp: usize, index: usize, lane: u32, value: u64, dry: bool) -> (End, Ghost) {
         let question = self.flags_of.questions.len() as QuestionId;
@@ -144,6 +176,13 @@ impl Run<'_> {
             self.admit(warp, at);
             self.run_cta(self.warps[warp].cta);
             end = self.ended();
+            if !dry && end == End::Returned {
+                let ghost = self.flags_of.ghost.take().unwrap_or_default();
+                if !self.all_behind(&ghost) {
+                    end = End::Stuck;
+                }
+                self.flags_of.ghost = Some(ghost);
+            }
             if end != End::Returned {
                 break;
             }
@@ -247,8 +286,18 @@ impl Run<'_> {
     }
 
     /// An access of a round. False if it is to memory that others see.
-    pub(in crate::run) fn in_round(&mut self, warp: usize, at: At, len: u64, writes: bool, asked: bool) -> bool {
+    pub(in crate::run) fn in_round(
+        &mut self,
+        (warp, lane): (usize, u32),
+        at: At,
+        len: u64,
+        writes: bool,
+        asked: bool,
+    ) -> bool {
         let cta = self.warps[warp].cta;
+        let time = self.order.time(warp as u32);
+        // Who else is in the cluster may see shared memory.
+        let alone = self.launch.ctas_per_cluster() <= 1;
         if self.flags_of.ghost.is_none() {
             return true;
         }
@@ -260,8 +309,8 @@ impl Run<'_> {
         }
         let Some(ghost) = &mut self.flags_of.ghost else { return true };
         match at {
-            At::Memory(Region::Shared(owner), start) if owner == cta && !asked => {
-                ghost.accesses.push(Access { start, len, writes });
+            At::Memory(Region::Shared(owner), start) if owner == cta && alone && !asked => {
+                ghost.accesses.push(Access { warp: warp as u32, lane, time, start, len, writes });
                 true
             }
             At::Memory(..) if asked => true,
