@@ -4,10 +4,11 @@ use std::rc::Rc;
 
 use crate::code::op::Op;
 use crate::code::{Entry, Module};
+use crate::dependence::loads_decide_fences;
 use crate::launch::Launch;
 use crate::order::policy::Policy;
 use crate::report::{Doubt, Finding, Report};
-use crate::run::{Credit, Options, Outcome, Run};
+use crate::run::{Credit, Late, Options, Outcome, Run};
 
 /// How much is tried.
 #[derive(Clone, Debug)]
@@ -64,11 +65,19 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
         seed,
         steps: limits.steps,
         places: Rc::default(),
+        hold: None,
     };
     let run = |policy: Policy, credit: Credit, seed: u64| -> Outcome {
         Run::new(module, entry, launch, options(policy, credit, seed)).run()
     };
     let first = run(Policy::WEAKEST, Credit::Determined, 0);
+    let held = |hold: Option<Late>| {
+        let options = Options { hold, ..options(Policy::WEAKEST, Credit::Determined, 0) };
+        Run::new(module, entry, launch, options).run()
+    };
+    if let Some(hang) = late_hang(&first, &held) {
+        return report_of(hang, entry, launch);
+    }
     // What threads tell each other through memory matters only where the rest does not do.
     if first.is_clean() || first.flags.is_empty() {
         let mut report = report_of(first, entry, launch);
@@ -118,6 +127,16 @@ fn report_of(outcome: Outcome, entry: &Entry, launch: &Launch) -> Report {
     }
 }
 
+/// Runs in which a doubted wait comes late.
+const LATE_RUNS: usize = 8;
+
+/// A run that hangs because a wait comes when its phase is gone. It is an execution like any other.
+fn late_hang(first: &Outcome, run: &dyn Fn(Option<Late>) -> Outcome) -> Option<Outcome> {
+    let late = first.late.iter().take(LATE_RUNS).filter(|_| first.findings.is_empty() && first.flags.is_empty());
+    let hangs = |outcome: &Outcome| outcome.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. }));
+    late.map(|late| run(Some(*late))).find(hangs)
+}
+
 /// Rules that a run does not look at, and that this entry could break (docs/kernels.md, "What is not there yet").
 fn unchecked(entry: &Entry, asynchronous: bool) -> Vec<&'static str> {
     let has = |is: fn(&Op) -> bool| entry.code.iter().any(|instruction| is(&instruction.op));
@@ -134,23 +153,10 @@ fn unchecked(entry: &Entry, asynchronous: bool) -> Vec<&'static str> {
     if has(|op| matches!(op, Op::GridWait | Op::GridLaunchDependents)) {
         rules.push("no other kernel runs at the same time (griddepcontrol does nothing)");
     }
-    if skips_a_fence(entry) {
+    if loads_decide_fences(entry) {
         rules.push("a branch on a loaded value counts as a dependency of the fences behind it (H6)");
     }
     rules
-}
-
-/// Whether a branch forwards may leave out a fence or a commit.
-fn skips_a_fence(entry: &Entry) -> bool {
-    let is_fence = |op: &Op| {
-        matches!(op, Op::Fence { .. } | Op::FenceProxyAsync(_) | Op::CopyAsyncCommit | Op::BulkCommit | Op::WgmmaCommit)
-    };
-    entry.code.iter().enumerate().any(|(pc, own)| match own.op {
-        Op::Branch { to } if own.guard.is_some() && to as usize > pc => {
-            entry.code[pc + 1..to as usize].iter().any(|skipped| is_fence(&skipped.op))
-        }
-        _ => false,
-    })
 }
 
 /// The contested points that can matter to this entry.

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod code;
+mod dependence;
 pub mod footprint;
 pub mod inventory;
 pub mod launch;

@@ -10,6 +10,7 @@ mod collective;
 mod compute;
 mod execute;
 mod flag;
+mod late;
 mod mbarrier;
 mod schedule;
 mod sync;
@@ -29,6 +30,7 @@ use crate::order::record::{Kind, Path, Record, RecordId};
 use crate::order::{Cta, Known, Message, Order, Region};
 use crate::report::{Covered, Doubt, Finding};
 pub use flag::Place;
+pub use late::Late;
 use taint::Taints;
 use warp::Warp;
 
@@ -52,6 +54,8 @@ pub struct Options {
     pub steps: u64,
     /// For [`Credit::Flags`]: where strong reads ask that decide something, as an earlier run has found.
     pub places: Rc<BTreeSet<Place>>,
+    /// A wait that comes late.
+    pub hold: Option<Late>,
 }
 
 pub struct Run<'a> {
@@ -89,6 +93,11 @@ pub struct Run<'a> {
     flags_of: flag::Flags,
     /// Where each strong read has read, by its number among the sources of taint.
     asked: Vec<(u32, Place)>,
+    /// When each warp passed a wait for an mbarrier, by instruction.
+    passes: HashMap<(u32, Pc), Vec<u32>>,
+    late: BTreeSet<Late>,
+    /// The wait that was held back may go on.
+    released: bool,
 }
 
 /// What came out of a run.
@@ -101,6 +110,8 @@ pub struct Outcome {
     pub flags: BTreeSet<Pc>,
     /// What strong reads have read that decided something.
     pub places: BTreeSet<Place>,
+    /// Waits that the next phase may overtake.
+    pub late: BTreeSet<Late>,
 }
 
 impl Outcome {
@@ -145,6 +156,9 @@ impl<'a> Run<'a> {
             flags: BTreeSet::new(),
             flags_of: flag::Flags::new(&options.places, options.credit == Credit::Flags),
             asked: Vec::new(),
+            passes: HashMap::new(),
+            late: BTreeSet::new(),
+            released: false,
             options,
         };
         run.start();
@@ -263,7 +277,8 @@ impl<'a> Run<'a> {
         covered.cells = self.order.cells_checked;
         let decides = |read: &u32| self.taints.reads[*read as usize].decides.is_some();
         let places = self.asked.iter().filter(|(read, _)| decides(read)).map(|(_, place)| *place).collect();
-        Outcome { findings, doubts: self.doubts, covered, order: self.order, flags: self.flags, places }
+        let (doubts, order, flags, late) = (self.doubts, self.order, self.flags, self.late);
+        Outcome { findings, doubts, covered, order, flags, places, late }
     }
 
     fn at_end(&mut self) {

@@ -27,7 +27,7 @@ impl Run<'_> {
             if self.memory.version != version {
                 (patience, version) = (0, self.memory.version);
             }
-            if progress || self.answer_questions() {
+            if progress || self.answer_questions() || self.release_held() {
                 continue;
             }
             if self.stopped {
@@ -125,6 +125,7 @@ impl Run<'_> {
             Block::Mbarrier { object, phase } => self.phase_is_complete(object, phase),
             Block::Memory { version } => self.memory.version != version,
             Block::SyncWarp { mask } => self.leave_sync_warp(warp, mask),
+            Block::Held => self.released,
             Block::Lanes { .. } | Block::Question => false,
         };
         if free && let Some(fragment) = self.warps[warp].fragments.get_mut(index) {
@@ -180,7 +181,7 @@ impl Run<'_> {
                 Waiting::Lanes { missing: mask & alive & !fragment.mask }
             }
             Some(Block::Mbarrier { object, phase }) => self.waiting_for_phase(object, phase),
-            Some(Block::Memory { .. } | Block::Question) => Waiting::Memory,
+            Some(Block::Memory { .. } | Block::Question | Block::Held) => Waiting::Memory,
             None => Waiting::Steps,
         }
     }

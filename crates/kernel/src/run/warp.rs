@@ -41,6 +41,8 @@ pub(super) enum Block {
     Memory {
         version: u64,
     },
+    /// Nothing: it is held back until nobody else can go on.
+    Held,
     /// An answer: a strong read whose value decides what happens, until nobody else can go on.
     Question,
 }

@@ -138,6 +138,7 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
         seed,
         steps: 100_000,
         places: Default::default(),
+        hold: None,
     };
     let once = |credit: Credit| Run::new(&module, entry, &launch, options(credit)).run();
     let first = once(Credit::Determined);
