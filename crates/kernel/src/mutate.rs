@@ -77,6 +77,7 @@ fn run(module: &Module, entry: &Entry, launch: &Launch, steps: u64) -> Outcome {
         seed: 0,
         steps,
         places: Default::default(),
+        last: Default::default(),
         hold: None,
     };
     Run::new(module, entry, launch, options).run()

@@ -352,6 +352,27 @@ impl Run<'_> {
         to: Option<Register>,
         from: [Source; 2],
     ) {
+        let waiting = self.must_be_last(warp, active, access);
+        if waiting != active {
+            self.atomic_now(warp, pc, active & !waiting, access, operation, to, from);
+        }
+        if waiting != 0 {
+            self.blocking = Some((waiting, Block::Ticket));
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn atomic_now(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        access: &Access,
+        operation: Atomic,
+        to: Option<Register>,
+        from: [Source; 2],
+    ) {
+        self.warps[warp].admitted &= !active;
         let size = access.ty.bytes();
         let record = self.access_record(warp, pc, access, Kind::Atomic);
         let mut read_taint = None;
@@ -381,7 +402,11 @@ impl Run<'_> {
             let question = match to {
                 Some(_) => {
                     self.asked_at(source, record, (region, offset, size as u8));
-                    self.question(warp, pc, lane, access, old)
+                    let question = self.question(warp, pc, lane, access, old);
+                    if let Some((id, _)) = question {
+                        self.atomic_question(id, access);
+                    }
+                    question
                 }
                 None => None,
             };

@@ -29,7 +29,7 @@ use crate::order::policy::Policy;
 use crate::order::record::{Kind, Path, Record, RecordId};
 use crate::order::{Cta, Known, Message, Order, Region};
 use crate::report::{Covered, Doubt, Finding};
-pub use flag::Place;
+pub use flag::{Last, Place};
 pub use late::Late;
 use taint::Taints;
 use warp::Warp;
@@ -54,6 +54,8 @@ pub struct Options {
     pub steps: u64,
     /// For [`Credit::Flags`]: where strong reads ask that decide something, as an earlier run has found.
     pub places: Rc<BTreeSet<Place>>,
+    /// For [`Credit::Flags`]: the case that is looked at.
+    pub last: Rc<Last>,
     /// A wait that comes late.
     pub hold: Option<Late>,
 }
@@ -110,6 +112,8 @@ pub struct Outcome {
     pub flags: BTreeSet<Pc>,
     /// What strong reads have read that decided something.
     pub places: BTreeSet<Place>,
+    /// Places whose tickets decide something, with the lanes that take them.
+    pub tickets: BTreeMap<Place, BTreeSet<(u32, u32)>>,
     /// Waits that the next phase may overtake.
     pub late: BTreeSet<Late>,
 }
@@ -154,7 +158,7 @@ impl<'a> Run<'a> {
             exits: vec![Known::default(); ctas as usize],
             remote: BTreeSet::new(),
             flags: BTreeSet::new(),
-            flags_of: flag::Flags::new(&options.places, options.credit == Credit::Flags),
+            flags_of: flag::Flags::new(&options.places, &options.last, options.credit == Credit::Flags),
             asked: Vec::new(),
             passes: HashMap::new(),
             late: BTreeSet::new(),
@@ -277,8 +281,9 @@ impl<'a> Run<'a> {
         covered.cells = self.order.cells_checked;
         let decides = |read: &u32| self.taints.reads[*read as usize].decides.is_some();
         let places = self.asked.iter().filter(|(read, _)| decides(read)).map(|(_, place)| *place).collect();
+        let tickets = self.tickets();
         let (doubts, order, flags, late) = (self.doubts, self.order, self.flags, self.late);
-        Outcome { findings, doubts, covered, order, flags, places, late }
+        Outcome { findings, doubts, covered, order, flags, places, tickets, late }
     }
 
     fn at_end(&mut self) {

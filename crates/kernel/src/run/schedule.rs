@@ -27,7 +27,7 @@ impl Run<'_> {
             if self.memory.version != version {
                 (patience, version) = (0, self.memory.version);
             }
-            if progress || self.answer_questions() || self.release_held() {
+            if progress || self.answer_questions() || self.take_last_tickets() || self.release_held() {
                 continue;
             }
             if self.stopped {
@@ -126,7 +126,7 @@ impl Run<'_> {
             Block::Memory { version } => self.memory.version != version,
             Block::SyncWarp { mask } => self.leave_sync_warp(warp, mask),
             Block::Held => self.released,
-            Block::Lanes { .. } | Block::Question => false,
+            Block::Lanes { .. } | Block::Question | Block::Ticket => false,
         };
         if free && let Some(fragment) = self.warps[warp].fragments.get_mut(index) {
             fragment.blocked = None;
@@ -181,7 +181,7 @@ impl Run<'_> {
                 Waiting::Lanes { missing: mask & alive & !fragment.mask }
             }
             Some(Block::Mbarrier { object, phase }) => self.waiting_for_phase(object, phase),
-            Some(Block::Memory { .. } | Block::Question | Block::Held) => Waiting::Memory,
+            Some(Block::Memory { .. } | Block::Question | Block::Ticket | Block::Held) => Waiting::Memory,
             None => Waiting::Steps,
         }
     }

@@ -43,6 +43,8 @@ pub(super) enum Block {
     },
     /// Nothing: it is held back until nobody else can go on.
     Held,
+    /// All others that take a ticket: until nobody else can go on.
+    Ticket,
     /// An answer: a strong read whose value decides what happens, until nobody else can go on.
     Question,
 }

@@ -62,7 +62,7 @@ fn concat(parts: &[Vec<Item>]) -> Vec<Item> {
     parts.concat()
 }
 
-const COUNT: usize = 16;
+const COUNT: usize = 18;
 
 fn pattern(number: usize, random: &mut Random) -> Program {
     let two = random.percent(50);
@@ -183,6 +183,21 @@ fn pattern(number: usize, random: &mut Random) -> Program {
             (0, concat(&[vec![store(y)], how.set(second, 1)])),
             (other, concat(&[how.wait(at, 1, equal), how.wait(second, 1, equal), vec![load(x), load(y)]])),
         ],
+        // The last of two or three reads what the others have written.
+        15 | 16 => {
+            let count = if number == 15 { 2 } else { 3 };
+            let last = |from| vec![Item::Last { at, count, orders: how.fenced.is_none(), scope, from }];
+            let ends = |from| match how.fenced {
+                None => last(from),
+                Some(sc) => concat(&[vec![fence(sc, scope)], last(from)]),
+            };
+            let mut threads =
+                vec![(0, concat(&[vec![store(x)], ends(y)])), (other, concat(&[vec![store(y)], ends(x)]))];
+            if count == 3 {
+                threads.push((0, ends(x)));
+            }
+            threads
+        }
         // A counter that a flag follows.
         _ => vec![
             (0, concat(&[vec![store(x)], how.count(at, 1)])),
@@ -211,6 +226,7 @@ fn flag_of(item: Item) -> Option<&'static str> {
         | Item::Await { at, .. }
         | Item::GridSync { at, .. }
         | Item::Together { at, .. }
+        | Item::Last { at, .. }
         | Item::FlagSet { at, .. }
         | Item::FlagSpin { at, .. } => Some(at),
         _ => None,
@@ -284,6 +300,13 @@ fn other(item: Item, random: &mut Random) -> Item {
         }
         (Item::Together { at, reads, first_barrier, acquire, scope }, _) => {
             Item::Together { at, reads, first_barrier, acquire: !acquire, scope }
+        }
+        (Item::Last { at, count, orders, from, .. }, 0) => {
+            Item::Last { at, count, orders, scope: pick_scope(random), from }
+        }
+        (Item::Last { at, count, orders, scope, from }, 1) => Item::Last { at, count, orders: !orders, scope, from },
+        (Item::Last { at, count, orders, scope, from }, _) => {
+            Item::Last { at, count: near(count, random), orders, scope, from }
         }
         (Item::Fence { .. }, _) => Item::Fence { sc: random.percent(50), scope: pick_scope(random) },
         (Item::Load { from, .. }, 0) => Item::Load { from, scope: Some(pick_scope(random)) },

@@ -186,6 +186,14 @@ pub(crate) enum Item {
         acquire: bool,
         scope: Scope,
     },
+    /// Takes a ticket; who has the last of so many loads.
+    Last {
+        at: &'static str,
+        count: u32,
+        orders: bool,
+        scope: Scope,
+        from: Place,
+    },
     /// All threads of the CTA wait for a flag that one of them reads.
     Together {
         at: &'static str,
@@ -446,6 +454,14 @@ impl Line {
                     format!("xor.b32 %f2, %f1, %g{id};"),
                     "setp.gt.s32 %p1, %f2, -1;".to_owned(),
                     format!("@%p1 bra W{thread}_{id};"),
+                ]
+            }
+            Item::Last { at, count, orders, scope, from } => {
+                let order = if orders { "acq_rel" } else { "relaxed" };
+                vec![
+                    format!("atom.{order}.{}.{}.add.u32 %g{id}, [{at}], 1;", scope.word(), space(at)),
+                    format!("setp.eq.u32 %p2, %g{id}, {};", count.saturating_sub(1)),
+                    format!("@%p2 ld.weak.{}.u64 %v{id}, {};", space(from.name), address(from)),
                 ]
             }
             Item::Together { at, reads, first_barrier, acquire, scope } => {

@@ -60,6 +60,8 @@ pub(crate) struct Kernel {
     pub(crate) doubts: Vec<String>,
     /// Threads synchronise through memory.
     pub(crate) flags: bool,
+    /// It hangs if a doubted wait comes late.
+    pub(crate) hangs_late: bool,
 }
 
 impl Kernel {
@@ -138,12 +140,19 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
         seed,
         steps: 100_000,
         places: Default::default(),
+        last: Default::default(),
         hold: None,
     };
     let once = |credit: Credit| Run::new(&module, entry, &launch, options(credit)).run();
     let first = once(Credit::Determined);
     if first.flags.is_empty() {
-        return of_outcome(&text, &module, first);
+        let hold = first.late.iter().next().copied().filter(|_| first.findings.is_empty());
+        let mut kernel = of_outcome(&text, &module, first);
+        if hold.is_some() {
+            let held = Run::new(&module, entry, &launch, run::Options { hold, ..options(Credit::Determined) }).run();
+            kernel.hangs_late = held.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. }));
+        }
+        return kernel;
     }
     // Waits for flags that are the same in every run.
     let flags = with_flags(&module, entry, &launch, &first, &options(Credit::Flags));

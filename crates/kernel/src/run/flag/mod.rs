@@ -30,6 +30,9 @@ use symbol::{Node, NodeId, Operand, QuestionId, Symbols};
 /// A place in memory that strong reads ask for, and its size.
 pub type Place = (Region, u64, u8);
 
+/// Of each place whose tickets decide, the warp and lane that takes the last one.
+pub type Last = BTreeMap<Place, (u32, u32)>;
+
 /// One lane's write of such a place.
 struct Wrote {
     warp: u32,
@@ -59,6 +62,8 @@ struct Log {
     told: Vec<((u32, u32, u32), Vec<usize>)>,
     /// Something wrote here that is not understood.
     broken: bool,
+    /// The case that is looked at: this lane's atomic operation is the last of all.
+    last: Option<(u32, u32)>,
 }
 
 /// A strong read of one lane.
@@ -75,6 +80,8 @@ struct Question {
     value: u64,
     /// Values with which the lane comes back and asks again.
     again: BTreeSet<u64>,
+    /// It is an atomic operation.
+    atomic: bool,
     /// What the lane was told.
     told: Told,
     /// In a ghost: the values that it is given, one after the other.
@@ -126,8 +133,9 @@ const MOST_FENCES: usize = 100_000;
 const MOST_WRITES: usize = 4096;
 
 impl Flags {
-    pub(super) fn new(places: &BTreeSet<Place>, on: bool) -> Flags {
-        let logs = places.iter().map(|(region, at, size)| ((*region, *at), (*size, Log::default()))).collect();
+    pub(super) fn new(places: &BTreeSet<Place>, last: &Last, on: bool) -> Flags {
+        let log = |place: &Place| Log { last: last.get(place).copied(), ..Log::default() };
+        let logs = places.iter().map(|place| ((place.0, place.1), (place.2, log(place)))).collect();
         Flags { on, logs, ..Flags::default() }
     }
 
@@ -171,12 +179,43 @@ impl Log {
     /// Whether the second write comes after the first, in causality order.
     fn in_order(&self, first: usize, second: usize) -> bool {
         let (first_write, second) = (&self.writes[first], &self.writes[second]);
-        knows(&second.known, second.place(), first_write.place()) || second.observed.contains(&first)
+        knows(&second.known, second.place(), first_write.place())
+            || second.observed.contains(&first)
+            || (self.is_last(second) && self.is_early(first_write))
+    }
+
+    fn is_last(&self, write: &Wrote) -> bool {
+        matches!(write.change, Change::Modify { .. }) && self.last == Some((write.warp, write.lane))
+    }
+
+    /// An atomic operation that comes before the last one, in the case that is looked at.
+    fn is_early(&self, write: &Wrote) -> bool {
+        let own = (write.warp, write.lane);
+        matches!(write.change, Change::Modify { .. }) && self.last.is_some_and(|last| last != own)
+    }
+
+    /// Whether the read comes before the write.
+    fn is_before(&self, question: &Question, write: &Wrote) -> bool {
+        let early = question.atomic && self.last.is_some_and(|last| last != (question.warp, question.lane));
+        question.before(write) || (early && self.is_last(write))
     }
 
     /// Whether the read comes after the write.
     fn is_behind(&self, question: &Question, write: usize) -> bool {
+        let is_last = question.atomic && self.last == Some((question.warp, question.lane));
+        self.is_known(question, write) || (is_last && self.is_early(&self.writes[write]))
+    }
+
+    /// The same without the case that is looked at.
+    fn is_known(&self, question: &Question, write: usize) -> bool {
         knows(&question.known, question.place_of(), self.writes[write].place()) || question.observed.contains(&write)
+    }
+
+    /// The lanes of which one takes the last ticket: each takes one.
+    fn takers(&self) -> BTreeSet<(u32, u32)> {
+        let all = self.writes.iter().filter(|write| matches!(write.change, Change::Modify { .. }));
+        let takers: BTreeSet<(u32, u32)> = all.clone().map(|write| (write.warp, write.lane)).collect();
+        if takers.len() == all.count() { takers } else { BTreeSet::new() }
     }
 
     /// The largest number of first writes, at most `most`, that come before all others.
@@ -222,7 +261,7 @@ impl Log {
         if self.broken {
             return None;
         }
-        let prefix = (0..self.writes.len()).take_while(|write| self.is_behind(question, *write)).count();
+        let prefix = (0..self.writes.len()).take_while(|write| self.is_known(question, *write)).count();
         let cut = self.cut(prefix);
         // A first value that nobody knows is overwritten before anybody looks.
         let begun = |first: &Wrote| cut > 0 && matches!(first.change, Change::Store(_));
@@ -233,7 +272,8 @@ impl Log {
         if !self.settled(cut) {
             return None;
         }
-        let free: Vec<usize> = (cut..self.writes.len()).filter(|at| !question.before(&self.writes[*at])).collect();
+        let free: Vec<usize> =
+            (cut..self.writes.len()).filter(|at| !self.is_before(question, &self.writes[*at])).collect();
         let elements: Vec<Element> = free
             .iter()
             .map(|at| Element { change: self.writes[*at].change, must: self.is_behind(question, *at) })
@@ -263,7 +303,7 @@ impl Log {
         if !mutual || chains.is_empty() {
             return Some(told);
         }
-        for at in free.iter().copied().filter(|at| !self.is_behind(question, *at)) {
+        for at in free.iter().copied().filter(|at| !self.is_known(question, *at)) {
             let write = &self.writes[at];
             let reached = |other: &usize| *other == at || self.in_order(at, *other);
             if chains.iter().all(|chain| chain.iter().any(reached)) {
@@ -443,6 +483,7 @@ impl Run<'_> {
             observed,
             value,
             again: BTreeSet::new(),
+            atomic: false,
             told: Told::default(),
             forced: None,
         }
@@ -621,6 +662,60 @@ impl Run<'_> {
         all
     }
 
+    /// Lanes whose atomic operation is to be the last one, and that wait until nobody else can go on.
+    pub(super) fn must_be_last(&self, warp: usize, active: u32, access: &Access) -> u32 {
+        if !self.flags_of.on || self.options.last.is_empty() {
+            return 0;
+        }
+        let admitted = self.warps[warp].admitted;
+        let waits = |lane: &u32| {
+            let place = self.asked_place(warp, *lane, access);
+            let last = place.and_then(|place| self.options.last.get(&place));
+            admitted & (1 << lane) == 0 && last == Some(&(warp as u32, *lane))
+        };
+        lanes(active).filter(waits).fold(0, |mask, lane| mask | 1 << lane)
+    }
+
+    /// An atomic operation asks; the last one is told of all others.
+    pub(super) fn atomic_question(&mut self, id: QuestionId, access: &Access) {
+        let question = &mut self.flags_of.questions[id as usize];
+        question.atomic = true;
+        let (key, own) = ((question.place.0, question.place.1), (question.warp, question.lane));
+        if self.flags_of.logs.get(&key).is_some_and(|(_, log)| log.last == Some(own)) {
+            self.tell(id, access);
+        }
+    }
+
+    /// Whoever takes the last ticket does, now that nobody else can go on.
+    pub(super) fn take_last_tickets(&mut self) -> bool {
+        let mut any = false;
+        for warp in &mut self.warps {
+            for fragment in &mut warp.fragments {
+                if fragment.blocked == Some(Block::Ticket) {
+                    fragment.blocked = None;
+                    warp.admitted |= fragment.mask;
+                    any = true;
+                }
+            }
+        }
+        any
+    }
+
+    /// Places whose tickets decide something, with the lanes that take them.
+    pub(super) fn tickets(&self) -> BTreeMap<Place, BTreeSet<(u32, u32)>> {
+        let mut tickets = BTreeMap::new();
+        for decision in &self.flags_of.decisions {
+            for read in self.flags_of.symbols.reads(decision.node) {
+                let Some(question) = self.flags_of.questions.get(*read as usize) else { continue };
+                let log = self.flags_of.logs.get(&(question.place.0, question.place.1));
+                if let (true, Some((_, log))) = (question.atomic, log) {
+                    tickets.entry(question.place).or_insert_with(|| log.takers());
+                }
+            }
+        }
+        tickets
+    }
+
     /// Whether every decision is the same for all values that its reads may return, and every wait was told the truth.
     pub(super) fn check_flags(&mut self) {
         if !self.flags_of.on {
@@ -655,6 +750,13 @@ impl Run<'_> {
             let told = found.and_then(|(_, log)| log.told_by_all(question, per)).unwrap_or_default();
             if !told.includes(&question.told) {
                 doubts.insert(Doubt::Flags { pc: question.pc });
+            }
+        }
+        // In the case that is looked at, the others took their tickets before.
+        for (size, log) in self.flags_of.logs.values() {
+            let last = log.writes.iter().rposition(|write| log.is_last(write) || log.is_early(write));
+            if log.last.is_some() && !last.is_some_and(|last| log.is_last(&log.writes[last])) {
+                doubts.insert(Doubt::Flags { pc: Pc::from(*size) });
             }
         }
         for decision in &self.flags_of.decisions {
