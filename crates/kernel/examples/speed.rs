@@ -19,7 +19,8 @@ const LOOP: &str = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .ent
     AGAIN:\nmad.lo.u32 %r3, %r3, 1664525, %r1;\nxor.b32 %r4, %r3, %r2;\nshr.u32 %r5, %r4, 3;\nadd.u32 %r3, %r3, %r5;\n\
     add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 100000;\n@%p1 bra AGAIN;\nmul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\n\
     st.global.u32 [%rd3], %r3;\nret;\n}\n";
-const LAUNCH: &str = "entry = \"count\"\nblock = [128]\n[[buffer]]\nname = \"out\"\nbytes = 512\n[[parameter]]\nbuffer = \"out\"\n";
+const LAUNCH: &str =
+    "entry = \"count\"\nblock = [128]\n[[buffer]]\nname = \"out\"\nbytes = 512\n[[parameter]]\nbuffer = \"out\"\n";
 
 fn measure(text: &str, launch: &str) -> Result<(), String> {
     let (tree, errors) = ptx::parse(text);
@@ -32,7 +33,15 @@ fn measure(text: &str, launch: &str) -> Result<(), String> {
     let entry = entry.ok_or("the module has no such entry")?;
     let file = |path: &std::path::Path| std::fs::read(path).map_err(|error| error.to_string());
     let launch = read(launch, &module, entry, &file).map_err(|wrong| wrong.message)?;
-    let options = Options { policy: Policy::WEAKEST, credit: Credit::Determined, seed: 0, steps: u64::MAX };
+    let options = Options {
+        policy: Policy::WEAKEST,
+        credit: Credit::Determined,
+        seed: 0,
+        steps: u64::MAX,
+        places: std::rc::Rc::default(),
+        last: std::rc::Rc::default(),
+        hold: None,
+    };
     let start = Instant::now();
     let outcome = Run::new(&module, entry, &launch, options).run();
     let (seconds, lanes) = (start.elapsed().as_secs_f64(), outcome.covered.lane_instructions);

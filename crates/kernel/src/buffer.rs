@@ -19,7 +19,7 @@ pub struct Buffer {
 }
 
 /// Bytes on their way from one place to another, with what they depend on: one entry per byte, or none at all.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Content {
     pub bytes: Vec<u8>,
     taints: Vec<Taint>,

@@ -1,11 +1,15 @@
 //! The question: is this launch free of races, hangs and errors? One run, or several.
 
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
 use crate::code::op::Op;
 use crate::code::{Entry, Module};
+use crate::dependence::loads_decide_fences;
 use crate::launch::Launch;
 use crate::order::policy::Policy;
 use crate::report::{Doubt, Finding, Report};
-use crate::run::{Credit, Options, Outcome, Run};
+use crate::run::{Credit, Last, Late, Options, Outcome, Place, Run};
 
 /// How much is tried.
 #[derive(Clone, Debug)]
@@ -22,27 +26,120 @@ impl Default for Limits {
     }
 }
 
+/// How often places are looked for that decide something.
+const PASSES: u32 = 4;
+
+/// A run that credits waits for flags and counters in memory (H5): which places they are, the run before has found. It
+/// tells something only if it is clean.
+pub fn with_flags(
+    module: &Module,
+    entry: &Entry,
+    launch: &Launch,
+    first: &Outcome,
+    options: &Options,
+) -> Option<Outcome> {
+    let mut places = first.places.clone();
+    let mut last = None;
+    for _ in 0..PASSES {
+        if places.is_empty() || fencepost_syntax::limits::is_over() {
+            return last;
+        }
+        let options = Options { credit: Credit::Flags, places: Rc::new(places.clone()), ..options.clone() };
+        let outcome = Run::new(module, entry, launch, options).run();
+        if outcome.is_clean() {
+            return Some(outcome);
+        }
+        let before = places.len();
+        places.extend(outcome.places.iter().copied());
+        last = Some(outcome);
+        if places.len() == before {
+            break;
+        }
+    }
+    by_cases(module, entry, launch, &places, last.as_ref()?, options).or(last)
+}
+
+/// Cases in which the last tickets are taken by certain lanes.
+const MOST_CASES: usize = 64;
+
+/// Somebody takes the last ticket: a run for each who may. In each the others come before, and are known to.
+fn by_cases(
+    module: &Module,
+    entry: &Entry,
+    launch: &Launch,
+    places: &BTreeSet<Place>,
+    found: &Outcome,
+    options: &Options,
+) -> Option<Outcome> {
+    let mut cases: Vec<Last> = vec![Last::new()];
+    for (place, takers) in &found.tickets {
+        if takers.len() < 2 || cases.len() * takers.len() > MOST_CASES {
+            return None;
+        }
+        let with = |case: &Last, taker: &(u32, u32)| {
+            let mut case = case.clone();
+            case.insert(*place, *taker);
+            case
+        };
+        cases = cases.iter().flat_map(|case| takers.iter().map(move |taker| with(case, taker))).collect();
+    }
+    if found.tickets.is_empty() {
+        return None;
+    }
+    let mut proof = None;
+    for case in cases {
+        let (places, last) = (Rc::new(places.clone()), Rc::new(case));
+        let options = Options { credit: Credit::Flags, places, last, ..options.clone() };
+        let outcome = Run::new(module, entry, launch, options).run();
+        if !outcome.is_clean() || fencepost_syntax::limits::is_over() {
+            return None;
+        }
+        proof = Some(outcome);
+    }
+    proof
+}
+
 pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -> Report {
+    let options = |policy: Policy, credit: Credit, seed: u64| Options {
+        policy,
+        credit,
+        seed,
+        steps: limits.steps,
+        places: Rc::default(),
+        last: Rc::default(),
+        hold: None,
+    };
     let run = |policy: Policy, credit: Credit, seed: u64| -> Outcome {
-        Run::new(module, entry, launch, Options { policy, credit, seed, steps: limits.steps }).run()
+        Run::new(module, entry, launch, options(policy, credit, seed)).run()
     };
     let first = run(Policy::WEAKEST, Credit::Determined, 0);
+    let held = |hold: Option<Late>| {
+        let options = Options { hold, ..options(Policy::WEAKEST, Credit::Determined, 0) };
+        Run::new(module, entry, launch, options).run()
+    };
+    if let Some(hang) = late_hang(&first, &held) {
+        return report_of(hang, entry, launch);
+    }
     // What threads tell each other through memory matters only where the rest does not do.
-    let clean = first.findings.is_empty() && first.doubts.is_empty();
-    if clean || first.flags.is_empty() {
-        let mut report = report_of(first, entry);
+    if first.is_clean() || first.flags.is_empty() {
+        let mut report = report_of(first, entry, launch);
         settle_readings(&mut report, &points(entry, launch), &|policy| run(policy, Credit::Determined, 0));
         return report;
     }
-    // Threads synchronise through memory: what one run has seen of it, another need not see.
-    let mut report = report_of(run(Policy::WEAKEST, Credit::Observed, 0), entry);
+    // Threads synchronise through memory. Where they wait for what every run has, one run decides.
+    let flags = with_flags(module, entry, launch, &first, &options(Policy::WEAKEST, Credit::Flags, 0));
+    if let Some(outcome) = flags.filter(Outcome::is_clean) {
+        return report_of(outcome, entry, launch);
+    }
+    // Else, what one run has seen of it, another need not see.
+    let mut report = report_of(run(Policy::WEAKEST, Credit::Observed, 0), entry, launch);
     let flags: Vec<Doubt> = first.flags.iter().map(|pc| Doubt::Flags { pc: *pc }).collect();
     for seed in 1..u64::from(limits.schedules) {
         if !report.findings.is_empty() {
             break;
         }
         report.schedules += 1;
-        let next = report_of(run(Policy::WEAKEST, Credit::Observed, seed * 0x9e37_79b9), entry);
+        let next = report_of(run(Policy::WEAKEST, Credit::Observed, seed * 0x9e37_79b9), entry, launch);
         report.findings = next.findings;
         report
             .doubts
@@ -53,10 +150,11 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
     report
 }
 
-fn report_of(outcome: Outcome, entry: &Entry) -> Report {
+fn report_of(outcome: Outcome, entry: &Entry, launch: &Launch) -> Report {
     let mut assumptions = unchecked(entry);
-    // Only through memory does a CTA wait for one outside its cluster.
-    if outcome.covered.ctas > 1 && !outcome.flags.is_empty() {
+    // Only through memory does a CTA wait for one outside its cluster, and a cooperative launch has all of them on the GPU.
+    let together = launch.cooperative || launch.ctas_per_cluster() >= outcome.covered.ctas;
+    if !together && !outcome.flags.is_empty() {
         assumptions.push("CTAs that wait for each other are on the GPU at the same time");
     }
     if outcome.order.repeated {
@@ -71,6 +169,16 @@ fn report_of(outcome: Outcome, entry: &Entry) -> Report {
     }
 }
 
+/// Runs in which a doubted wait comes late.
+const LATE_RUNS: usize = 8;
+
+/// A run that hangs because a wait comes when its phase is gone. It is an execution like any other.
+fn late_hang(first: &Outcome, run: &dyn Fn(Option<Late>) -> Outcome) -> Option<Outcome> {
+    let late = first.late.iter().take(LATE_RUNS).filter(|_| first.findings.is_empty() && first.flags.is_empty());
+    let hangs = |outcome: &Outcome| outcome.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. }));
+    late.map(|late| run(Some(*late))).find(hangs)
+}
+
 /// Rules that a run does not look at, and that this entry could break (docs/kernels.md, "What is not there yet").
 fn unchecked(entry: &Entry) -> Vec<&'static str> {
     let has = |is: fn(&Op) -> bool| entry.code.iter().any(|instruction| is(&instruction.op));
@@ -78,23 +186,10 @@ fn unchecked(entry: &Entry) -> Vec<&'static str> {
     if has(|op| matches!(op, Op::GridWait | Op::GridLaunchDependents)) {
         rules.push("no other kernel runs at the same time (griddepcontrol does nothing)");
     }
-    if skips_a_fence(entry) {
+    if loads_decide_fences(entry) {
         rules.push("a branch on a loaded value counts as a dependency of the fences behind it (H6)");
     }
     rules
-}
-
-/// Whether a branch forwards may leave out a fence or a commit.
-fn skips_a_fence(entry: &Entry) -> bool {
-    let is_fence = |op: &Op| {
-        matches!(op, Op::Fence { .. } | Op::FenceProxyAsync(_) | Op::CopyAsyncCommit | Op::BulkCommit | Op::WgmmaCommit)
-    };
-    entry.code.iter().enumerate().any(|(pc, own)| match own.op {
-        Op::Branch { to } if own.guard.is_some() && to as usize > pc => {
-            entry.code[pc + 1..to as usize].iter().any(|skipped| is_fence(&skipped.op))
-        }
-        _ => false,
-    })
 }
 
 /// The contested points that can matter to this entry.

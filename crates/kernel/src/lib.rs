@@ -3,6 +3,7 @@
 mod buffer;
 pub mod check;
 pub mod code;
+mod dependence;
 pub mod footprint;
 pub mod inventory;
 pub mod launch;

@@ -1,6 +1,6 @@
 //! The memory of a launch: buffers, shared memory of each CTA, local memory, parameters; addresses and their windows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::code::op::Space;
 use crate::code::{Entry, Module, SHARED_START};
@@ -50,6 +50,20 @@ pub struct Memory {
     unknown: Taint,
     /// How often something was written: who waits for a change looks here.
     pub version: u64,
+    /// Numbers of symbols that were stored, with their sizes.
+    pub symbols: BTreeMap<(Region, u64), (u32, u8)>,
+    /// What to put back, and the version before.
+    journal: Option<(u64, Vec<Change>)>,
+    /// The same for local memory: thread, place, bytes.
+    local_journal: Vec<(u32, u64, Content)>,
+}
+
+/// What some bytes were before a write.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub region: Region,
+    pub offset: u64,
+    pub old: Content,
 }
 
 impl Memory {
@@ -84,6 +98,9 @@ impl Memory {
             local_bytes: entry.local_bytes,
             unknown,
             version: 0,
+            symbols: BTreeMap::new(),
+            journal: None,
+            local_journal: Vec::new(),
         };
         memory.param = memory.parameters(entry, launch);
         memory
@@ -309,7 +326,11 @@ impl Memory {
             At::Local(offset) => {
                 let (size, unknown) = (self.local_bytes as usize, self.unknown);
                 let fresh = || Buffer::new("local memory".to_owned(), 0, vec![0; size], unknown);
-                self.local.entry(thread).or_insert_with(fresh).write(offset, value, taint);
+                let buffer = self.local.entry(thread).or_insert_with(fresh);
+                if self.journal.is_some() {
+                    self.local_journal.push((thread, offset, buffer.content(offset, u64::from(bytes))));
+                }
+                buffer.write(offset, value, taint);
             }
             At::Param(_) => {}
         }
@@ -326,6 +347,8 @@ impl Memory {
 
     pub fn put_content(&mut self, region: Region, offset: u64, content: &Content) {
         self.version += 1;
+        self.forget_symbols(region, offset, content.bytes.len() as u64);
+        self.note(region, offset, content.bytes.len() as u64);
         if let Some(buffer) = self.buffer_mut(region) {
             buffer.write_content(offset, content);
         }
@@ -333,9 +356,76 @@ impl Memory {
 
     pub fn put(&mut self, region: Region, offset: u64, data: &[u8], taint: Taint) {
         self.version += 1;
+        self.forget_symbols(region, offset, data.len() as u64);
+        self.note(region, offset, data.len() as u64);
         if let Some(buffer) = self.buffer_mut(region) {
             buffer.write(offset, data, taint);
         }
+    }
+
+    /// Keeps what is there, to be put back.
+    fn note(&mut self, region: Region, offset: u64, length: u64) {
+        if self.journal.is_none() {
+            return;
+        }
+        let old = self.content(region, offset, length);
+        if let Some((_, changes)) = &mut self.journal {
+            changes.push(Change { region, offset, old });
+        }
+    }
+
+    fn forget_symbols(&mut self, region: Region, start: u64, len: u64) {
+        if self.symbols.is_empty() {
+            return;
+        }
+        let range = (region, start.saturating_sub(7))..(region, start + len);
+        let found = self.symbols.range(range).filter(|((_, at), (_, size))| at + u64::from(*size) > start);
+        let over: Vec<(Region, u64)> = found.map(|(key, _)| *key).collect();
+        for key in over {
+            self.symbols.remove(&key);
+        }
+    }
+
+    pub fn symbol_at(&self, region: Region, offset: u64) -> Option<(u32, u8)> {
+        self.symbols.get(&(region, offset)).copied()
+    }
+
+    /// From now on, writes can be undone.
+    pub fn begin(&mut self) {
+        self.journal = Some((self.version, Vec::new()));
+        self.local_journal.clear();
+    }
+
+    pub fn undo(&mut self) {
+        let Some((version, changes)) = self.journal.take() else { return };
+        for change in changes.iter().rev() {
+            if let Some(buffer) = self.buffer_mut(change.region) {
+                buffer.write_content(change.offset, &change.old);
+            }
+        }
+        for (thread, offset, old) in std::mem::take(&mut self.local_journal).iter().rev() {
+            if let Some(buffer) = self.local.get_mut(thread) {
+                buffer.write_content(*offset, old);
+            }
+        }
+        self.version = version;
+    }
+
+    /// Whether local memory is what it was.
+    pub fn local_is_same(&self) -> bool {
+        let same = |(thread, offset, old): &(u32, u64, Content)| {
+            self.local.get(thread).is_some_and(|buffer| buffer.content(*offset, old.bytes.len() as u64) == *old)
+        };
+        self.local_journal.iter().all(same)
+    }
+
+    pub fn changes(&self) -> &[Change] {
+        self.journal.as_ref().map_or(&[], |(_, changes)| changes)
+    }
+
+    /// Whether the bytes are others now, or depend on something else.
+    pub fn differs(&self, change: &Change) -> bool {
+        self.content(change.region, change.offset, change.old.bytes.len() as u64) != change.old
     }
 
     pub fn parameter_bytes(&self, offset: u64, length: u64) -> Option<&[u8]> {

@@ -156,6 +156,31 @@ impl Order {
         groups.iter().filter(|(own, _)| own & mask != 0).map(|(own, views)| (own & mask, Rc::clone(views))).collect()
     }
 
+    /// What all lanes of a warp know, to be put back.
+    pub fn all_groups(&self, warp: Warp) -> Vec<(u32, Rc<Views>)> {
+        self.warps[warp as usize].groups.clone()
+    }
+
+    pub fn set_groups(&mut self, warp: Warp, groups: Vec<(u32, Rc<Views>)>) {
+        self.warps[warp as usize].groups = groups;
+    }
+
+    /// Who has accessed these bytes, to be put back.
+    pub fn save_cells(&mut self, region: Region, start: u64, len: u64) -> Vec<(u64, SavedCell)> {
+        let mut cells = Vec::new();
+        if len > 0 {
+            let last = (start + len - 1) / 4;
+            self.shadow.cells(region, start / 4, last, |number, cell| cells.push((number, SavedCell(cell.clone()))));
+        }
+        cells
+    }
+
+    pub fn restore_cells(&mut self, region: Region, cells: Vec<(u64, SavedCell)>) {
+        for (number, SavedCell(saved)) in cells {
+            self.shadow.cells(region, number, number, |_, cell| *cell = saved.clone());
+        }
+    }
+
     /// Changes what these lanes know; lanes that know the same afterwards are one group again.
     pub fn change(&mut self, warp: Warp, mask: u32, mut change: impl FnMut(&mut Views, u32)) {
         let lanes = &mut self.warps[warp as usize];
@@ -398,6 +423,9 @@ impl Order {
         }
     }
 }
+
+/// Who has accessed a cell.
+pub struct SavedCell(shadow::Cell);
 
 /// What came out of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -271,6 +271,15 @@ impl Known {
         }
     }
 
+    /// Whether whoever receives this has nothing to gain from the other.
+    pub fn includes(&self, other: &Known) -> bool {
+        let mut joined = self.clone();
+        joined.collect(other);
+        let same_apart = joined.apart.len() == self.apart.len()
+            && joined.apart.iter().zip(&self.apart).all(|((a, one), (b, two))| a == b && Rc::ptr_eq(one, two));
+        joined.same(self) && same_apart && joined.waits == self.waits
+    }
+
     fn same(&self, other: &Known) -> bool {
         let keys = self.fenced_by_thread.len() == other.fenced_by_thread.len()
             && self.fenced_in_cta.len() == other.fenced_in_cta.len()

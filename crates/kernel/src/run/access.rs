@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::Run;
+use super::flag::symbol::{Node, Operand};
 use super::taint::{self, Read};
 use super::warp::{Asked, Block, lanes};
 use crate::code::op::{Access, Atomic, Op, Order as MemoryOrder, Pc, Place, Register, Source, Space};
@@ -110,6 +111,12 @@ impl Run<'_> {
         map: u64,
         same_value: bool,
     ) -> Touched {
+        if self.flags_of.ghost.as_ref().is_some_and(|ghost| ghost.dry) {
+            return Touched::default();
+        }
+        if self.order.record_at(record).kind.writes() {
+            self.written(region, start, len);
+        }
         if let Region::Shared(owner) = region
             && owner != self.order.record_at(record).cta
         {
@@ -141,6 +148,17 @@ impl Run<'_> {
     }
 
     pub(super) fn load(&mut self, warp: usize, pc: Pc, active: u32, access: &Access, to: &[Option<Register>]) {
+        let strong = access.order != MemoryOrder::Weak;
+        let waiting = if strong { self.must_wait(warp, active, access, to.len()) } else { 0 };
+        if waiting != active {
+            self.load_now(warp, pc, active & !waiting, access, to);
+        }
+        if waiting != 0 {
+            self.blocking = Some((waiting, Block::Question));
+        }
+    }
+
+    fn load_now(&mut self, warp: usize, pc: Pc, active: u32, access: &Access, to: &[Option<Register>]) {
         let size = access.ty.bytes();
         let bytes = u64::from(size) * to.len() as u64;
         let strong = access.order != MemoryOrder::Weak;
@@ -148,13 +166,23 @@ impl Run<'_> {
         let record = shared.then(|| self.access_record(warp, pc, access, Kind::Read));
         let mut read_taint: Option<Taint> = None;
         let mut same = strong;
+        let mut answered = 0;
         for lane in lanes(active) {
             let Some(at) = self.at(warp, pc, lane, access.place, bytes, bytes as u32) else { continue };
             let mut taint = 0;
+            let asked = strong && self.warps[warp].admitted & (1 << lane) != 0;
+            self.warps[warp].admitted &= !(1 << lane);
+            if (strong && !asked && self.flags_of.ghost.is_some())
+                || !self.in_round((warp, lane), at, bytes, false, asked)
+            {
+                self.escape();
+                continue;
+            }
             if let (At::Memory(region, offset), Some(record)) = (at, record) {
                 let touched = self.touch_lane(warp, record, lane, region, offset, bytes);
                 if strong {
                     taint = self.strong_read(pc, record, &touched, &mut read_taint);
+                    self.asked_at(taint, record, (region, offset, size as u8));
                     self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
                 }
             }
@@ -162,15 +190,28 @@ impl Run<'_> {
             for (index, to) in to.iter().enumerate() {
                 let part = shifted(at, index as u64 * u64::from(size));
                 let (value, of_memory) = self.read_memory(part, size, thread);
+                let question = if strong && bytes == u64::from(size) {
+                    self.question(warp, pc, lane, access, value)
+                } else {
+                    None
+                };
+                let value = question.map_or(value, |(_, given)| given);
+                if let Some((id, _)) = question {
+                    answered |= 1 << lane;
+                    self.tell(id, access);
+                }
                 let Some(to) = to else { continue };
                 let value = if access.ty.is_signed() { widened(access, value) } else { value };
                 let taint = self.union(taint, of_memory);
                 same &= self.warps[warp].get(Source::Register(*to), lane) == value;
                 self.warps[warp].set(*to, lane, value);
                 self.set_taint(warp, *to, 1 << lane, taint);
+                if self.tracks() && taint != 0 {
+                    self.load_symbol(warp, lane, *to, part, access, question.map(|(id, _)| id));
+                }
             }
         }
-        if strong {
+        if strong && answered != active {
             self.poll(warp, pc, active, access.place, same);
         }
     }
@@ -192,6 +233,30 @@ impl Run<'_> {
             self.taints.reads[*read as usize].racy = true;
         }
         taint
+    }
+
+    /// What a load gives, as a function of strong reads: its own, or of those that what is there depends on.
+    fn load_symbol(&mut self, warp: usize, lane: u32, to: Register, at: At, access: &Access, question: Option<u32>) {
+        let node = match question {
+            Some(id) => {
+                let read = self.flags_of.symbols.read(id);
+                self.flags_of.symbols.make(Node::Loaded { ty: access.ty, from: Operand::Node(read) })
+            }
+            None if access.order == MemoryOrder::Weak => self.loaded_symbol(at, access.ty),
+            None => None,
+        };
+        if let Some(node) = node {
+            self.set_symbols(warp, to, &[(lane, node)]);
+        }
+    }
+
+    /// Remembers where a strong read has read.
+    fn asked_at(&mut self, _taint: Taint, record: RecordId, place: super::Place) {
+        if let Some(read) = self.reads.get(&record)
+            && self.asked.len() < 1 << 20
+        {
+            self.asked.push((*read, place));
+        }
     }
 
     /// Whoever reads the same again, without having done anything, waits for a change.
@@ -224,10 +289,16 @@ impl Run<'_> {
         }
         for lane in lanes(active) {
             let Some(at) = self.at(warp, pc, lane, access.place, bytes, bytes as u32) else { continue };
+            if !self.in_round((warp, lane), at, bytes, true, false) {
+                continue;
+            }
+            let known = Rc::clone(&self.order.views(warp as u32, lane).known.base.threads);
             if let (At::Memory(region, offset), Some(record)) = (at, record) {
                 let same = self.leaves_as_is(warp, lane, at, size, from);
                 let views = Rc::clone(self.order.views(warp as u32, lane));
+                self.set_writing(true);
                 self.touch_with(record, &views, lane, region, offset, bytes, 0, same);
+                self.set_writing(false);
                 let messages = if strong {
                     self.messages_of(warp, lane, access.order.releases(), access.scope)
                 } else {
@@ -245,12 +316,21 @@ impl Run<'_> {
                 let (value, taint) =
                     (self.warps[warp].get(*source, lane), self.warps[warp].taint_of(*source, 1 << lane));
                 self.memory.write(part, size, value, taint, thread);
+                if let (true, At::Memory(region, offset)) = (self.tracks() && taint != 0, part)
+                    && let Some(Operand::Node(node)) = self.operand(warp, *source, lane)
+                {
+                    self.memory.symbols.insert((region, offset), (node, size as u8));
+                }
+            }
+            if let (true, At::Memory(region, offset)) = (self.tracks(), at) {
+                let determined = self.taint_of_all(warp, from, 1 << lane) == 0;
+                self.wrote(warp, lane, access, (region, offset, bytes), None, determined, &known);
             }
         }
     }
 
     /// Up to eight bytes and what they depend on.
-    fn read_memory(&mut self, at: At, bytes: u32, thread: u32) -> (u64, Taint) {
+    pub(super) fn read_memory(&mut self, at: At, bytes: u32, thread: u32) -> (u64, Taint) {
         (self.memory.read(at, bytes, thread), self.memory_taint(at, u64::from(bytes), thread))
     }
 
@@ -296,6 +376,27 @@ impl Run<'_> {
         to: Option<Register>,
         from: [Source; 2],
     ) {
+        let waiting = self.must_be_last(warp, active, access);
+        if waiting != active {
+            self.atomic_now(warp, pc, active & !waiting, access, operation, to, from);
+        }
+        if waiting != 0 {
+            self.blocking = Some((waiting, Block::Ticket));
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn atomic_now(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        access: &Access,
+        operation: Atomic,
+        to: Option<Register>,
+        from: [Source; 2],
+    ) {
+        self.warps[warp].admitted &= !active;
         let size = access.ty.bytes();
         let record = self.access_record(warp, pc, access, Kind::Atomic);
         let mut read_taint = None;
@@ -303,8 +404,12 @@ impl Run<'_> {
         for lane in lanes(active) {
             let Some(at) = self.at(warp, pc, lane, access.place, u64::from(size), size) else { continue };
             let At::Memory(region, offset) = at else { continue };
+            let known = Rc::clone(&self.order.views(warp as u32, lane).known.base.threads);
+            self.set_writing(true);
             let touched = self.touch_lane(warp, record, lane, region, offset, u64::from(size));
+            self.set_writing(false);
             let thread = self.thread(warp, lane);
+            let determined = self.taint_of_all(warp, &from, 1 << lane) == 0;
             let (old, of_memory) = self.read_memory(at, size, thread);
             let [a, b] = from.map(|source| self.warps[warp].get(source, lane));
             let new = super::compute::atomic(operation, access.ty, old, a, b);
@@ -317,6 +422,17 @@ impl Run<'_> {
             let source = match to {
                 Some(_) => self.strong_read(pc, record, &touched, &mut read_taint),
                 None => 0,
+            };
+            let question = match to {
+                Some(_) => {
+                    self.asked_at(source, record, (region, offset, size as u8));
+                    let question = self.question(warp, pc, lane, access, old);
+                    if let Some((id, _)) = question {
+                        self.atomic_question(id, access);
+                    }
+                    question
+                }
+                None => None,
             };
             // A sum of integers in any order is the same; what each addend saw is not.
             let value = new.unwrap_or(old);
@@ -340,10 +456,17 @@ impl Run<'_> {
                 };
                 self.memory.write(at, size, value, taint, thread);
             }
+            if self.tracks() {
+                let part = (region, offset, u64::from(size));
+                self.wrote(warp, lane, access, part, Some((operation, from[0])), determined, &known);
+            }
             if let Some(to) = to {
                 self.warps[warp].set(to, lane, old);
                 let taint = self.union(taint, source);
                 self.set_taint(warp, to, 1 << lane, taint);
+                if let Some((id, _)) = question {
+                    self.load_symbol(warp, lane, to, at, access, Some(id));
+                }
             }
         }
         if changed {

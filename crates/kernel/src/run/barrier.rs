@@ -15,6 +15,7 @@ use crate::report::{Doubt, Finding, Protocol, Rule};
 type Votes = (u32, bool, bool);
 
 /// A barrier `bar.sync id`.
+#[derive(Clone)]
 pub(super) struct Named {
     object: Object,
     generation: u32,
@@ -43,6 +44,13 @@ const BEHIND: usize = 64;
 impl Named {
     pub(super) fn progress(&self) -> (u32, u32) {
         (self.arrived, self.expected)
+    }
+
+    /// Whether the same threads wait, in whatever generation.
+    pub(super) fn same_place(&self, other: &Named) -> bool {
+        self.arrived == other.arrived
+            && (self.arrived == 0 || (self.expected == other.expected && self.all == other.all))
+            && self.lanes == other.lanes
     }
 }
 

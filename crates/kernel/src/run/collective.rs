@@ -1,6 +1,7 @@
 //! Instructions of several lanes at once: shuffles, votes, elections, `bar.warp.sync` (9.7.9, 9.7.14).
 
 use super::Run;
+use super::flag::symbol::Operand;
 use super::taint;
 use super::warp::{Block, lanes};
 use crate::code::op::{Op, Pc, Shuffle, Source, Vote};
@@ -173,6 +174,8 @@ impl Run<'_> {
     ) {
         let taint = self.taint_of_all(warp, &[from, by, clamp], members);
         let mut results = Vec::with_capacity(32);
+        let mut nodes = Vec::new();
+        let plain = self.tracks() && taint != 0 && self.taint_of_all(warp, &[by, clamp], members) == 0;
         for lane in lanes(members) {
             let own = &self.warps[warp];
             let (by, clamp) = (own.get(by, lane) as u32 & 31, own.get(clamp, lane) as u32);
@@ -192,6 +195,9 @@ impl Run<'_> {
                 }
             };
             let source = if inside { source & 31 } else { lane };
+            if let (true, Some(Operand::Node(node))) = (plain, self.operand(warp, from, source)) {
+                nodes.push((lane, node));
+            }
             results.push((lane, own.get(from, source), inside));
         }
         for (lane, value, inside) in results {
@@ -200,8 +206,9 @@ impl Run<'_> {
                 self.warps[warp].set(valid, lane, u64::from(inside));
             }
         }
-        for to in [Some(to), valid].into_iter().flatten() {
-            self.set_taint(warp, to, members, taint);
+        for register in [Some(to), valid].into_iter().flatten() {
+            self.set_taint(warp, register, members, taint);
         }
+        self.set_symbols(warp, to, &nodes);
     }
 }

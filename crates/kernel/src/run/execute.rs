@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::Run;
 use super::barrier::Red;
 use super::compute;
+use super::flag::symbol::{Node, Operand};
 use super::mbarrier::Arrival;
 use super::taint::{self, MADE_UP, MANY, WAIT};
 use super::warp::{Fragment, lanes};
@@ -37,7 +38,7 @@ impl Run<'_> {
                 active = on;
                 let taint = self.warps[warp].taint_of(Source::Register(guard.register), fragment.mask);
                 if taint != 0 {
-                    self.guarded(warp, &fragment, &instruction.op, taint);
+                    self.guarded(warp, &fragment, &instruction.op, taint, guard.register);
                 }
             }
             if !self.of_products.is_empty() {
@@ -59,6 +60,11 @@ impl Run<'_> {
                 Op::BranchIndexed { index, to } => {
                     self.decide(warp, fragment.pc, active, *index);
                     self.branch_indexed(warp, &fragment, active, *index, to);
+                    return count;
+                }
+                Op::Exit | Op::Trap if active != 0 && self.flags_of.ghost.is_some() => {
+                    self.escape();
+                    self.put(warp, fragment);
                     return count;
                 }
                 Op::Exit | Op::Trap if active != 0 => {
@@ -147,13 +153,25 @@ impl Run<'_> {
     pub(super) fn decide(&mut self, warp: usize, pc: Pc, lanes: u32, source: Source) {
         let taint = self.warps[warp].taint_of(source, lanes);
         if taint != 0 {
-            self.decided(warp, pc, lanes, taint);
+            self.decided_by(warp, pc, lanes, taint, source, u64::MAX);
         }
     }
 
     pub(super) fn decided(&mut self, warp: usize, pc: Pc, mask: u32, taint: Taint) {
-        let classes = self.taints.classes(taint);
         self.taints.decide(taint, pc);
+        self.decided_class(warp, pc, mask, taint);
+    }
+
+    /// The same of the value of a register, of which some bits decide.
+    fn decided_by(&mut self, warp: usize, pc: Pc, mask: u32, taint: Taint, source: Source, bits: u64) {
+        if !self.decided_by_symbols(warp, pc, mask, source, bits) {
+            self.taints.decide(taint, pc);
+        }
+        self.decided_class(warp, pc, mask, taint);
+    }
+
+    fn decided_class(&mut self, warp: usize, pc: Pc, mask: u32, taint: Taint) {
+        let classes = self.taints.classes(taint);
         let causes = [
             (taint::FLOAT, Cause::Float),
             (taint::ENVIRONMENT, Cause::Environment),
@@ -200,18 +218,21 @@ impl Run<'_> {
     }
 
     /// A guard that is not determined: the results of computations depend on it; anything else is decided by it.
-    fn guarded(&mut self, warp: usize, fragment: &Fragment, op: &Op, taint: Taint) {
+    fn guarded(&mut self, warp: usize, fragment: &Fragment, op: &Op, taint: Taint, guard: Register) {
         let skips = Rc::clone(&self.skips);
         let written = skips[fragment.pc as usize].clone().or_else(|| op.computed());
         match written {
             Some(written) => written.into_iter().for_each(|to| self.add_taint(warp, to, fragment.mask, taint)),
-            None => self.decided(warp, fragment.pc, fragment.mask, taint),
+            None => self.decided_by(warp, fragment.pc, fragment.mask, taint, Source::Register(guard), 1),
         }
     }
 
     pub(super) fn set_taint(&mut self, warp: usize, to: Register, mask: u32, taint: Taint) {
         if mask == 0 {
             return;
+        }
+        if self.tracks() {
+            self.flags_of.symbols.clear(warp, to, mask);
         }
         let (own, old) = self.warps[warp].taint[to as usize];
         if taint == 0 {
@@ -227,6 +248,9 @@ impl Run<'_> {
     }
 
     fn add_taint(&mut self, warp: usize, to: Register, mask: u32, taint: Taint) {
+        if self.tracks() {
+            self.flags_of.symbols.clear(warp, to, mask);
+        }
         let (own, old) = self.warps[warp].taint[to as usize];
         let taint = self.union(taint, old);
         self.warps[warp].taint[to as usize] = (own | mask, taint);
@@ -244,6 +268,9 @@ impl Run<'_> {
     }
 
     fn execute(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
+        if self.escapes(warp, op) {
+            return;
+        }
         match op {
             Op::Compute { function, ty, to, from } => self.compute(warp, active, *function, *ty, *to, from),
             Op::SetPredicate { .. } | Op::Set { .. } | Op::Convert { .. } | Op::InsertField { .. } => {
@@ -385,6 +412,12 @@ impl Run<'_> {
         to: Register,
         from: &[Source; 3],
     ) {
+        let nodes = if self.tracks() && self.taint_of_all(warp, from, active) != 0 {
+            let make = |from: &[Operand]| Node::Function { function, ty, from: [from[0], from[1], from[2]] };
+            self.symbols_of(warp, active, from, make)
+        } else {
+            Vec::new()
+        };
         let own = &mut self.warps[warp];
         let mut undefined = 0u32;
         for lane in lanes(active) {
@@ -403,12 +436,24 @@ impl Run<'_> {
             taint = self.union(taint, class);
         }
         self.set_taint(warp, to, active, taint);
+        self.set_symbols(warp, to, &nodes);
     }
 
     fn compute_other(&mut self, warp: usize, active: u32, op: &Op) {
         match op {
             Op::SetPredicate { compare, ty, combine, to, complement, left, right, with, with_negated } => {
                 let taint = self.taint_of_all(warp, &[*left, *right, *with], active);
+                let node = |complement: bool| {
+                    let (compare, ty, combine, with_negated) = (*compare, *ty, *combine, *with_negated);
+                    move |from: &[Operand]| {
+                        let from = [from[0], from[1], from[2]];
+                        Node::Predicate { compare, ty, combine, from, with_negated, complement }
+                    }
+                };
+                let tracked = self.tracks() && taint != 0;
+                let from = [*left, *right, *with];
+                let nodes = if tracked { self.symbols_of(warp, active, &from, node(false)) } else { Vec::new() };
+                let others = if tracked { self.symbols_of(warp, active, &from, node(true)) } else { Vec::new() };
                 let own = &mut self.warps[warp];
                 for lane in lanes(active) {
                     let value = compute::compare(*compare, *ty, own.get(*left, lane), own.get(*right, lane));
@@ -420,8 +465,11 @@ impl Run<'_> {
                         own.set(*complement, lane, u64::from(compute::combine(*combine, !value, with)));
                     }
                 }
-                for to in [to, complement].into_iter().flatten() {
-                    self.set_taint(warp, *to, active, taint);
+                for (to, nodes) in [(to, nodes), (complement, others)] {
+                    if let Some(to) = to {
+                        self.set_taint(warp, *to, active, taint);
+                        self.set_symbols(warp, *to, &nodes);
+                    }
                 }
             }
             Op::Set { compare, ty, to_ty, to, left, right } => {
@@ -440,12 +488,20 @@ impl Run<'_> {
             }
             Op::Convert { to, from, to_ty, from_ty, saturate, round } => {
                 let taint = self.taint_of_all(warp, &[*from], active);
+                let nodes = if self.tracks() && taint != 0 {
+                    let (to_ty, from_ty, saturate, round) = (*to_ty, *from_ty, *saturate, *round);
+                    let make = |from: &[Operand]| Node::Convert { to_ty, from_ty, saturate, round, from: from[0] };
+                    self.symbols_of(warp, active, &[*from], make)
+                } else {
+                    Vec::new()
+                };
                 let own = &mut self.warps[warp];
                 for lane in lanes(active) {
                     let value = compute::convert(*to_ty, *from_ty, *saturate, *round, own.get(*from, lane));
                     own.set(*to, lane, value);
                 }
                 self.set_taint(warp, *to, active, taint);
+                self.set_symbols(warp, *to, &nodes);
             }
             Op::InsertField { ty, to, from } => {
                 let taint = self.taint_of_all(warp, from, active);

@@ -311,8 +311,9 @@ impl Run<'_> {
         let range = 1i64 << 20;
         let bad = mbarrier.bytes.abs() >= range;
         if mbarrier.pending <= 0 && mbarrier.bytes == 0 {
-            mbarrier.complete(&mut doubts, pc);
+            let late = mbarrier.complete(&mut doubts, pc);
             self.covered.phases += 1;
+            self.note_late(&late);
         }
         if bad {
             self.find(3, pc, Finding::Protocol { pc, thread: 0, what: Protocol::TooManyBytes });
@@ -370,6 +371,10 @@ impl Run<'_> {
         order: Order,
         scope: Scope,
     ) {
+        if self.is_held(warp, pc) {
+            self.blocking = Some((active, Block::Held));
+            return;
+        }
         let (mut refused, mut passed) = (0u32, 0u32);
         let mut blocked: Option<(u32, Block)> = None;
         self.decide(warp, pc, active, state);
@@ -448,6 +453,7 @@ impl Run<'_> {
         // D2, early: the phase before is known to be over.
         let early = phase <= 0 || i64::from(base.steps(object)) >= phase;
         mbarrier.this.waits.push((warp as u32, lane, time, pc));
+        self.passes.entry((warp as u32, pc)).or_default().push(time);
         let finished = usize::try_from(phase).ok().and_then(|phase| mbarrier.finished.get(phase).cloned());
         if !early {
             self.doubt(Doubt::Matching { pc, rule: Rule::PhaseUnknown });
@@ -521,7 +527,9 @@ impl Mbarrier {
         self.this.may_complete_early(doubts);
     }
 
-    fn complete(&mut self, doubts: &mut Vec<Doubt>, pc: Pc) {
+    /// The waits for the phase before that this one may overtake: warp, time, instruction.
+    fn complete(&mut self, doubts: &mut Vec<Doubt>, pc: Pc) -> Vec<(u32, u32, Pc)> {
+        let mut late = Vec::new();
         let facts = std::mem::take(&mut self.this);
         let known = facts.known.clone().unwrap_or_default();
         let base = &known.execution;
@@ -529,6 +537,7 @@ impl Mbarrier {
         for (warp, lane, time, at) in &facts.waits {
             if !base.knows(*warp, *lane, *time) {
                 doubts.push(Doubt::Matching { pc: *at, rule: Rule::PhaseOvertaken });
+                late.push((*warp, *time, *at));
             }
         }
         // C1: as many bytes as expected, each expectation before an arrival of the phase.
@@ -542,6 +551,7 @@ impl Mbarrier {
         self.pending = i64::from(self.count);
         let published = self.published.clone();
         self.finished.push(Rc::new(Finished { published, executed: self.executed.clone() }));
+        late
     }
 }
 

@@ -10,6 +10,8 @@ mod cancel;
 mod collective;
 mod compute;
 mod execute;
+mod flag;
+mod late;
 mod mbarrier;
 mod registers;
 mod schedule;
@@ -29,6 +31,8 @@ use crate::order::policy::Policy;
 use crate::order::record::{Kind, Path, Record, RecordId};
 use crate::order::{Cta, Known, Message, Order, Region};
 use crate::report::{Covered, Doubt, Finding};
+pub use flag::{Last, Place};
+pub use late::Late;
 use taint::Taints;
 use warp::Warp;
 
@@ -37,6 +41,8 @@ use warp::Warp;
 pub enum Credit {
     /// Only what every run has.
     Determined,
+    /// Only what every run has, waits for flags in memory included.
+    Flags,
     /// What this run has seen.
     Observed,
 }
@@ -48,6 +54,12 @@ pub struct Options {
     pub seed: u64,
     /// Warp instructions in all.
     pub steps: u64,
+    /// For [`Credit::Flags`]: where strong reads ask that decide something, as an earlier run has found.
+    pub places: Rc<BTreeSet<Place>>,
+    /// For [`Credit::Flags`]: the case that is looked at.
+    pub last: Rc<Last>,
+    /// A wait that comes late.
+    pub hold: Option<Late>,
 }
 
 pub struct Run<'a> {
@@ -89,6 +101,14 @@ pub struct Run<'a> {
     remote: BTreeSet<(Cta, RecordId, u32)>,
     /// Instructions of which several lanes synchronise through memory, credited or not.
     flags: BTreeSet<Pc>,
+    flags_of: flag::Flags,
+    /// Where each strong read has read, by its number among the sources of taint.
+    asked: Vec<(u32, Place)>,
+    /// When each warp passed a wait for an mbarrier, by instruction.
+    passes: HashMap<(u32, Pc), Vec<u32>>,
+    late: BTreeSet<Late>,
+    /// The wait that was held back may go on.
+    released: bool,
 }
 
 /// What came out of a run.
@@ -99,6 +119,19 @@ pub struct Outcome {
     pub order: Order,
     /// Threads synchronised through memory.
     pub flags: BTreeSet<Pc>,
+    /// What strong reads have read that decided something.
+    pub places: BTreeSet<Place>,
+    /// Places whose tickets decide something, with the lanes that take them.
+    pub tickets: BTreeMap<Place, BTreeSet<(u32, u32)>>,
+    /// Waits that the next phase may overtake.
+    pub late: BTreeSet<Late>,
+}
+
+impl Outcome {
+    /// Nothing was found, and nothing is doubted.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty() && self.doubts.is_empty()
+    }
 }
 
 impl<'a> Run<'a> {
@@ -138,9 +171,15 @@ impl<'a> Run<'a> {
             exits: vec![Known::default(); ctas as usize],
             remote: BTreeSet::new(),
             flags: BTreeSet::new(),
+            flags_of: flag::Flags::new(&options.places, &options.last, options.credit == Credit::Flags),
+            asked: Vec::new(),
+            passes: HashMap::new(),
+            late: BTreeSet::new(),
+            released: false,
             options,
         };
         run.start();
+        run.start_flags();
         run
     }
 
@@ -255,12 +294,17 @@ impl<'a> Run<'a> {
         covered.warp_instructions = self.warps.iter().map(|warp| warp.steps).sum();
         covered.lane_instructions = self.warps.iter().map(|warp| warp.lane_steps).sum();
         covered.cells = self.order.cells_checked;
-        Outcome { findings, doubts: self.doubts, covered, order: self.order, flags: self.flags }
+        let decides = |read: &u32| self.taints.reads[*read as usize].decides.is_some();
+        let places = self.asked.iter().filter(|(read, _)| decides(read)).map(|(_, place)| *place).collect();
+        let tickets = self.tickets();
+        let (doubts, order, flags, late) = (self.doubts, self.order, self.flags, self.late);
+        Outcome { findings, doubts, covered, order, flags, places, tickets, late }
     }
 
     fn at_end(&mut self) {
         self.check_open_phases();
         self.check_reads();
+        self.check_flags();
         self.check_exits();
     }
 

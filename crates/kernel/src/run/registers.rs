@@ -22,7 +22,7 @@ pub(super) enum Role {
 }
 
 /// What a warp has done to registers of products.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct RegisterUse {
     is_fenced: bool,
     /// Accesses since the last fence; by a product, in which role.

@@ -30,8 +30,11 @@ impl Run<'_> {
             if self.memory.version != version {
                 (patience, version) = (0, self.memory.version);
             }
-            if progress {
+            if progress || self.answer_questions() || self.take_last_tickets() || self.release_held() {
                 continue;
+            }
+            if self.stopped {
+                return;
             }
             if self.start_another() {
                 continue;
@@ -60,7 +63,7 @@ impl Run<'_> {
     }
 
     /// Runs a warp until it blocks. True if it did anything.
-    fn turn(&mut self, warp: usize) -> bool {
+    pub(super) fn turn(&mut self, warp: usize) -> bool {
         let before = self.warps[warp].steps;
         let mut left = QUANTUM;
         while left > 0 && !self.stopped {
@@ -128,7 +131,8 @@ impl Run<'_> {
             Block::Mbarrier { object, phase } => self.phase_is_complete(object, phase),
             Block::Memory { version } => self.memory.version != version,
             Block::SyncWarp { mask } => self.leave_sync_warp(warp, mask),
-            Block::Lanes { .. } => false,
+            Block::Held => self.released,
+            Block::Lanes { .. } | Block::Question | Block::Ticket => false,
         };
         if free && let Some(fragment) = self.warps[warp].fragments.get_mut(index) {
             fragment.blocked = None;
@@ -183,7 +187,7 @@ impl Run<'_> {
                 Waiting::Lanes { missing: mask & alive & !fragment.mask }
             }
             Some(Block::Mbarrier { object, phase }) => self.waiting_for_phase(object, phase),
-            Some(Block::Memory { .. }) => Waiting::Memory,
+            Some(Block::Memory { .. } | Block::Question | Block::Ticket | Block::Held) => Waiting::Memory,
             None => Waiting::Steps,
         }
     }

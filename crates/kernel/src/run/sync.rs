@@ -20,6 +20,7 @@ impl Run<'_> {
                 }
                 if *order == Order::SequentiallyConsistent {
                     self.fence_sc(warp, pc, active, *scope);
+                    self.fence_behind_flags(warp, active, *scope);
                 }
                 if order.releases() {
                     let slot = SCOPES.iter().position(|own| own == scope).unwrap_or(0);
@@ -146,9 +147,24 @@ impl Run<'_> {
             return;
         }
         self.flags.insert(pc);
-        if self.options.credit == Credit::Determined {
-            return;
+        if self.options.credit == Credit::Observed {
+            self.take_messages(warp, lane, &heard, acquires, scope);
         }
+    }
+
+    /// What was published is known at once to one who acquires, else behind a fence.
+    pub(super) fn take_messages(
+        &mut self,
+        warp: usize,
+        lane: u32,
+        messages: &[Rc<Message>],
+        acquires: bool,
+        scope: Scope,
+    ) {
+        let cta = self.warps[warp].cta;
+        let per = self.launch.ctas_per_cluster();
+        let heard = messages.iter().filter(|message| in_scope(message.scope, message.cta, cta, per));
+        let heard: Vec<Rc<Message>> = heard.cloned().collect();
         self.order.change(warp as u32, 1 << lane, |views, _| {
             for message in &heard {
                 if acquires && in_scope(scope, message.cta, cta, per) {

@@ -98,6 +98,10 @@ impl Taints {
         id
     }
 
+    pub fn has_reads(&self, taint: Taint) -> bool {
+        !self.sets[taint as usize].reads.is_empty() || self.sets[taint as usize].classes & MANY != 0
+    }
+
     pub fn classes(&self, taint: Taint) -> u8 {
         self.sets[taint as usize].classes
     }

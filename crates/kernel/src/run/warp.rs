@@ -42,6 +42,12 @@ pub(super) enum Block {
     Memory {
         version: u64,
     },
+    /// Nothing: it is held back until nobody else can go on.
+    Held,
+    /// All others that take a ticket: until nobody else can go on.
+    Ticket,
+    /// An answer: a strong read whose value decides what happens, until nobody else can go on.
+    Question,
 }
 
 /// The last unsuccessful question of a lane, to know a retry from a peek.
@@ -54,6 +60,7 @@ pub(super) struct Asked {
     pub(super) times: u32,
 }
 
+#[derive(Clone)]
 pub(super) struct Warp {
     pub(super) cta: Cta,
     /// The first thread of the warp, in the grid.
@@ -78,11 +85,13 @@ pub(super) struct Warp {
     /// Lanes that arrived at the cluster barrier, and their phase.
     pub(super) cluster_arrived: u32,
     pub(super) cluster_phase: [u32; 32],
+    /// Lanes whose next strong read need not wait.
+    pub(super) admitted: u32,
 }
 
 /// Groups of asynchronous operations that nobody has waited for: of `cp.async` and bulk copies per lane, of `wgmma` and
 /// `tcgen05` per warp.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Groups {
     pub(super) open_copies: [Vec<StrandId>; 32],
     pub(super) copies: [VecDeque<Vec<StrandId>>; 32],
@@ -117,6 +126,7 @@ impl Warp {
             groups: Groups::default(),
             cluster_arrived: 0,
             cluster_phase: [0; 32],
+            admitted: 0,
         }
     }
 

@@ -138,6 +138,7 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
     // In a litmus test `bar.warp.sync` meets whoever has one with its mask, and need not meet the others.
     let false_hang = kernel.hang && model.ends == Some(true) && program.lanes_meet_evenly();
     add(false_hang && kernel.is_sure(), Kind::FalseHang);
+    add(kernel.hangs_late && model.ends == Some(true), Kind::FalseHang);
     add(false_hang && !kernel.is_sure(), Kind::FalseHangWithDoubts);
     let errors = !kernel.protocol.is_empty() || !kernel.other.is_empty();
     // To invalidate what is no mbarrier is an error to a run, and none to the axioms.

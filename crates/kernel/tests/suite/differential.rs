@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use crate::compare::{Kind, compare, shrunk};
-use crate::edits;
+use crate::program::Program;
 use crate::sides::Readings;
+use crate::{edits, flags};
 
 /// Programs of `cargo test`, per policy.
 const SAMPLE: u64 = 300;
@@ -33,12 +34,12 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-fn run(readings: Readings) -> Figures {
+fn run(readings: Readings, program_of: fn(u64) -> Program) -> Figures {
     let count = number("FENCEPOST_KERNELS").unwrap_or(SAMPLE);
     let from = number("FENCEPOST_KERNELS_FROM").unwrap_or(1);
     let mut figures = Figures::default();
     for seed in from..from + count {
-        let program = edits::program(seed);
+        let program = program_of(seed);
         if number("FENCEPOST_KERNELS_TRACE").is_some() {
             eprintln!("{readings:?} seed {seed}");
         }
@@ -85,7 +86,7 @@ fn run(readings: Readings) -> Figures {
             continue;
         }
         for seed in seeds.iter().take(shown) {
-            let small = shrunk(&edits::program(*seed), readings, *kind);
+            let small = shrunk(&program_of(*seed), readings, *kind);
             let compared = compare(&small, readings);
             eprintln!(
                 "== {kind} under {readings:?}, seed {seed}\n{}\nkernel: {:?}\nmodel: {:?}\n",
@@ -98,8 +99,8 @@ fn run(readings: Readings) -> Figures {
     figures
 }
 
-fn hold(readings: Readings) {
-    let figures = run(readings);
+fn hold(readings: Readings, program_of: fn(u64) -> Program) {
+    let figures = run(readings, program_of);
     let wrong: Vec<(&Kind, &Vec<u64>)> = figures.kinds.iter().filter(|(kind, _)| kind.is_wrong()).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
     assert!(figures.right_proved * 10 >= figures.right * 9, "{figures:?}");
@@ -107,10 +108,16 @@ fn hold(readings: Readings) {
 
 #[test]
 fn one_run_and_the_axioms_agree_under_the_weakest_readings() {
-    hold(Readings::Weakest);
+    hold(Readings::Weakest, edits::program);
 }
 
 #[test]
 fn one_run_and_the_axioms_agree_under_the_strongest_readings() {
-    hold(Readings::Strongest);
+    hold(Readings::Strongest, edits::program);
+}
+
+/// Flags, counters and loops that wait for them.
+#[test]
+fn one_run_and_the_axioms_agree_about_flags() {
+    hold(Readings::Weakest, flags::program);
 }

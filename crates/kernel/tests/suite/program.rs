@@ -156,6 +156,52 @@ pub(crate) enum Item {
         acquire: bool,
         scope: Scope,
     },
+    FlagStore {
+        at: &'static str,
+        value: u32,
+        release: bool,
+        scope: Scope,
+    },
+    /// `red`, or `atom` whose result nobody uses.
+    Count {
+        at: &'static str,
+        by: u32,
+        atom: bool,
+        release: bool,
+        scope: Scope,
+    },
+    /// Waits until the value is so large, or is this one.
+    Await {
+        at: &'static str,
+        value: u32,
+        equal: bool,
+        acquire: bool,
+        scope: Scope,
+    },
+    /// Adds to a counter, and waits until its highest bit is another: one of so many adds the rest.
+    GridSync {
+        at: &'static str,
+        rest_of: Option<u32>,
+        release: bool,
+        acquire: bool,
+        scope: Scope,
+    },
+    /// Takes a ticket; who has the last of so many loads.
+    Last {
+        at: &'static str,
+        count: u32,
+        orders: bool,
+        scope: Scope,
+        from: Place,
+    },
+    /// All threads of the CTA wait for a flag that one of them reads.
+    Together {
+        at: &'static str,
+        reads: bool,
+        first_barrier: bool,
+        acquire: bool,
+        scope: Scope,
+    },
     /// A store that only happens if a load returns 0.
     IfZero {
         from: Place,
@@ -295,13 +341,14 @@ pub(crate) const GLOBALS: [&str; 2] = ["ga", "gb"];
 pub(crate) const SHARED: [&str; 2] = ["sa", "sb"];
 pub(crate) const MBARRIERS: [&str; 2] = ["ma", "mb"];
 pub(crate) const FLAGS: [&str; 2] = ["fg", "fs"];
+pub(crate) const ALL_FLAGS: [&str; 3] = ["fg", "fs", "fh"];
 
 pub(crate) fn place(name: &'static str, offset: u32) -> Place {
     Place { name, offset }
 }
 
 fn space(name: &str) -> &'static str {
-    if name.starts_with('g') || name == "fg" { "global" } else { "shared" }
+    if name.starts_with('g') || name == "fg" || name == "fh" { "global" } else { "shared" }
 }
 
 impl Scope {
@@ -455,6 +502,65 @@ impl Line {
                 let order = if release { "release" } else { "relaxed" };
                 one(format!("st.{order}.{}.{}.u32 [{at}], {};", scope.word(), space(at), id + 1))
             }
+            Item::FlagStore { at, value, release, scope } => {
+                let order = if release { "release" } else { "relaxed" };
+                one(format!("st.{order}.{}.{}.u32 [{at}], {value};", scope.word(), space(at)))
+            }
+            Item::Count { at, by, atom, release, scope } => {
+                let (order, scope, space) = (if release { "release" } else { "relaxed" }, scope.word(), space(at));
+                one(if atom {
+                    format!("atom.{order}.{scope}.{space}.add.u32 %g{id}, [{at}], {by};")
+                } else {
+                    format!("red.{order}.{scope}.{space}.add.u32 [{at}], {by};")
+                })
+            }
+            Item::Await { at, value, equal, acquire, scope } => {
+                let order = if acquire { "acquire" } else { "relaxed" };
+                let compare = if equal { "ne" } else { "lt" };
+                vec![
+                    format!("W{thread}_{id}:"),
+                    format!("ld.{order}.{}.{}.u32 %f1, [{at}];", scope.word(), space(at)),
+                    format!("setp.{compare}.u32 %p1, %f1, {value};"),
+                    format!("@%p1 bra W{thread}_{id};"),
+                ]
+            }
+            Item::GridSync { at, rest_of, release, acquire, scope } => {
+                let by = rest_of.map_or(1, |count| 0x8000_0000 - (count - 1));
+                let (release, acquire) =
+                    (if release { "release" } else { "relaxed" }, if acquire { "acquire" } else { "relaxed" });
+                vec![
+                    format!("atom.{release}.{}.{}.add.u32 %g{id}, [{at}], {by};", scope.word(), space(at)),
+                    format!("W{thread}_{id}:"),
+                    format!("ld.{acquire}.{}.{}.u32 %f1, [{at}];", scope.word(), space(at)),
+                    format!("xor.b32 %f2, %f1, %g{id};"),
+                    "setp.gt.s32 %p1, %f2, -1;".to_owned(),
+                    format!("@%p1 bra W{thread}_{id};"),
+                ]
+            }
+            Item::Last { at, count, orders, scope, from } => {
+                let order = if orders { "acq_rel" } else { "relaxed" };
+                vec![
+                    format!("atom.{order}.{}.{}.add.u32 %g{id}, [{at}], 1;", scope.word(), space(at)),
+                    format!("setp.eq.u32 %p2, %g{id}, {};", count.saturating_sub(1)),
+                    format!("@%p2 ld.weak.{}.u64 %v{id}, {};", space(from.name), address(from)),
+                ]
+            }
+            Item::Together { at, reads, first_barrier, acquire, scope } => {
+                let order = if acquire { "acquire" } else { "relaxed" };
+                let mut lines = vec![format!("W{thread}_{id}:")];
+                if first_barrier {
+                    lines.push("bar.sync 0;".to_owned());
+                }
+                if reads {
+                    lines.push(format!("ld.{order}.{}.{}.u32 %f1, [{at}];", scope.word(), space(at)));
+                    lines.push("st.shared.u32 [bc], %f1;".to_owned());
+                }
+                lines.push("bar.sync 0;".to_owned());
+                lines.push("ld.shared.u32 %f2, [bc];".to_owned());
+                lines.push("setp.eq.u32 %p1, %f2, 0;".to_owned());
+                lines.push(format!("@%p1 bra W{thread}_{id};"));
+                lines
+            }
             Item::IfZero { from, scope, to } => {
                 let how = scope.map_or("weak".to_owned(), |scope| format!("relaxed.{}", scope.word()));
                 vec![
@@ -544,6 +650,11 @@ impl Program {
         self.threads.iter().map(|thread| thread.cta + 1).max().unwrap_or(1)
     }
 
+    /// Whether its CTAs are one cluster. Where all threads of a CTA wait together, nobody else sees its shared memory.
+    pub(crate) fn is_clustered(&self) -> bool {
+        !self.items().any(|item| matches!(item, Item::Together { .. }))
+    }
+
     /// The most threads of a CTA.
     pub(crate) fn warps(&self) -> u32 {
         let of = |cta: u32| self.threads.iter().filter(|thread| thread.cta == cta).count() as u32;
@@ -572,10 +683,14 @@ impl Program {
                 );
             }
         }
-        out.line(&format!("{{{declarations} .global .u32 fg; .shared .u32 fs; }}"), None);
+        out.line(
+            &format!("{{{declarations} .global .u32 fg; .global .u32 fh; .shared .u32 fs; .shared .u32 bc; }}"),
+            None,
+        );
         let mut shown = String::new();
         for (index, thread) in self.threads.iter().enumerate() {
-            out.line(&format!("P{index}@cta {}, cluster 0, gpu 0 {{", thread.cta), None);
+            let cluster = if self.is_clustered() { 0 } else { thread.cta };
+            out.line(&format!("P{index}@cta {}, cluster {cluster}, gpu 0 {{", thread.cta), None);
             for line in &thread.lines {
                 for text in line.text(index) {
                     out.line(&text, Some(line.id));
@@ -678,6 +793,7 @@ impl Program {
             out.line(&format!(".global .align 16 .b64 {name}[2];"), None);
         }
         out.line(".global .align 4 .u32 fg;", None);
+        out.line(".global .align 4 .u32 fh;", None);
         let parameters = if tensors { ".param .u64 base, .param .align 64 .b8 map[128]" } else { "" };
         out.line(&format!(".visible .entry k({parameters}) {{"), None);
         for name in SHARED {
@@ -688,8 +804,9 @@ impl Program {
             out.line(&format!(".shared .align 8 .b64 {name};"), None);
         }
         out.line(".shared .align 4 .u32 fs;", None);
+        out.line(".shared .align 4 .u32 bc;", None);
         out.line(".reg .pred %p<4>;", None);
-        out.line(".reg .u32 %f<4>, %r<4>, %nr<4>, %k<8>;", None);
+        out.line(".reg .u32 %f<4>, %r<4>, %nr<4>, %k<8>, %g<256>;", None);
         out.line(".reg .u64 %v<256>, %t<256>;", None);
         out.line("mov.u32 %k0, %tid.x;", None);
         match layout {

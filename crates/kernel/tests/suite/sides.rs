@@ -6,6 +6,7 @@ use std::time::Duration;
 use fencepost_check::model::readings::Settings;
 use fencepost_check::options::{CrossCheck, Wanted};
 use fencepost_check::{Budget, Models, Options, check, load};
+use fencepost_kernel::check::with_flags;
 use fencepost_kernel::code::{Module, decode};
 use fencepost_kernel::footprint::tensor_map::{Element, TensorMap};
 use fencepost_kernel::launch::{Argument, BufferSpec, Contents, Launch};
@@ -60,6 +61,8 @@ pub(crate) struct Kernel {
     pub(crate) doubts: Vec<String>,
     /// Threads synchronise through memory.
     pub(crate) flags: bool,
+    /// It hangs if a doubted wait comes late.
+    pub(crate) hangs_late: bool,
 }
 
 impl Kernel {
@@ -119,7 +122,7 @@ pub(crate) fn launch(program: &Program, layout: Layout) -> Launch {
         entry: "k".to_owned(),
         grid: [program.ctas(), 1, 1],
         block: [warps * 32, 1, 1],
-        cluster: [program.ctas(), 1, 1],
+        cluster: [if program.is_clustered() { program.ctas() } else { 1 }, 1, 1],
         shared: 0,
         arguments,
         buffers,
@@ -147,13 +150,37 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
     let module = module(&text.text);
     let launch = launch(program, layout);
     let entry = &module.entries[0];
-    let once = |credit: Credit| {
-        let options = run::Options { policy: readings.policy(), credit, seed, steps: 100_000 };
-        Run::new(&module, entry, &launch, options).run()
+    let options = |credit: Credit| run::Options {
+        policy: readings.policy(),
+        credit,
+        seed,
+        steps: 100_000,
+        places: Default::default(),
+        last: Default::default(),
+        hold: None,
     };
+    let once = |credit: Credit| Run::new(&module, entry, &launch, options(credit)).run();
     let first = once(Credit::Determined);
     if first.flags.is_empty() {
-        return of_outcome(&text, &module, first);
+        let hold = first.late.iter().next().copied().filter(|_| first.findings.is_empty());
+        let mut kernel = of_outcome(&text, &module, first);
+        if hold.is_some() {
+            let held = Run::new(&module, entry, &launch, run::Options { hold, ..options(Credit::Determined) }).run();
+            kernel.hangs_late = held.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. }));
+        }
+        return kernel;
+    }
+    // Waits for flags that are the same in every run.
+    let flags = with_flags(&module, entry, &launch, &first, &options(Credit::Flags));
+    if std::env::var("FENCEPOST_KERNELS_UNPROVED").is_ok()
+        && let Some(outcome) = &flags
+    {
+        eprintln!("with flags: {:?} {:?}", outcome.doubts, outcome.findings);
+    }
+    if let Some(outcome) = flags.filter(Outcome::is_clean) {
+        let mut kernel = of_outcome(&text, &module, outcome);
+        kernel.flags = false;
+        return kernel;
     }
     let mut kernel = of_outcome(&text, &module, once(Credit::Observed));
     kernel.flags = true;

@@ -138,7 +138,7 @@ fn a_flag_of_two_writers_tells_of_one() {
     not_proved(vec![vec![store(x), set], vec![set], vec![spin, load(x)]]);
 }
 
-/// A flag with one writer is not proved, but no race is found either.
+/// A flag in shared memory that nobody has initialised.
 #[test]
 fn a_flag_of_one_writer_is_no_race() {
     let x = place("sa", 0);
@@ -147,6 +147,47 @@ fn a_flag_of_one_writer_is_no_race() {
     for Compared { kernel, model, kinds } in both(vec![vec![store(x), set], vec![spin, load(x)]]) {
         assert!(kernel.is_clean() && model.is_clean() && kinds.is_empty(), "{kernel:?} {model:?}");
     }
+}
+
+fn report(threads: Vec<Vec<Item>>) -> fencepost_kernel::report::Report {
+    let program = Program::new(threads.into_iter().map(|items| (0, items)).collect());
+    let module = sides::module(&program.kernel(Layout::Warps).text);
+    let launch = sides::launch(&program, Layout::Warps);
+    let limits = fencepost_kernel::check::Limits::default();
+    fencepost_kernel::check::check(&module, &module.entries[0], &launch, &limits)
+}
+
+/// D2: a run in which the wait comes late shows the hang.
+#[test]
+fn a_wait_that_comes_late_hangs() {
+    let leader = vec![init("ma", 1), BAR, arrive("ma"), arrive("ma")];
+    let found = report(vec![leader, vec![BAR, wait("ma", 0)]]);
+    let hangs =
+        |finding: &fencepost_kernel::report::Finding| matches!(finding, fencepost_kernel::report::Finding::Hang { .. });
+    assert!(found.findings.iter().any(hangs), "{found:?}");
+}
+
+/// H5: flags that grow, counters, tickets; and what breaks each of them.
+#[test]
+fn waits_for_what_every_run_has_are_proved() {
+    let (x, y) = (place("ga", 0), place("gb", 0));
+    let set = |value| Item::FlagStore { at: "fg", value, release: true, scope: Scope::Gpu };
+    let add = Item::Count { at: "fg", by: 1, atom: false, release: true, scope: Scope::Gpu };
+    let until = |value| Item::Await { at: "fg", value, equal: false, acquire: true, scope: Scope::Gpu };
+    let exactly = |value| Item::Await { at: "fg", value, equal: true, acquire: true, scope: Scope::Gpu };
+    let last = |count, from| Item::Last { at: "fg", count, orders: true, scope: Scope::Gpu, from };
+    proved(vec![vec![store(x), set(1)], vec![until(1), load(x)]]);
+    proved(vec![vec![store(x), set(1), store(y), set(2)], vec![until(1), load(x), until(2), load(y)]]);
+    // The value that is waited for may be gone.
+    not_proved(vec![vec![store(x), set(1), set(2)], vec![exactly(1), load(x)]]);
+    not_proved(vec![vec![store(x), set(1), set(0)], vec![until(1), load(x)]]);
+    proved(vec![vec![store(x), add], vec![store(y), add], vec![until(2), load(x), load(y)]]);
+    // One of the two is enough.
+    not_proved(vec![vec![store(x), add], vec![store(y), add], vec![until(1), load(x)]]);
+    // A store between the two may hide one, for ever.
+    not_proved(vec![vec![set(1)], vec![add, until(2)]]);
+    proved(vec![vec![store(x), last(2, y)], vec![store(y), last(2, x)]]);
+    not_proved(vec![vec![store(x), last(1, y)], vec![store(y), last(1, x)]]);
 }
 
 /// What a whole check says is what its runs say.

@@ -162,7 +162,9 @@ fn registers_in(context: &Context, operand: &Operand, registers: &mut Vec<Regist
     let mut names = Vec::new();
     all_names(operand, &mut names);
     for name in names {
-        registers.extend(context.flat.register(context.line.block, name).map(|(register, _)| register));
+        if let Some((register, ty)) = context.flat.register(context.line.block, name) {
+            registers.extend(register..register + ty.halves());
+        }
     }
 }
 

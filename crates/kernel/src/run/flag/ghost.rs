@@ -1,0 +1,411 @@
+//! A round of a waiting loop that is run for its own sake: a lane is given a value, and goes on with its CTA until nobody
+//! can. If everybody is then where he was, in the same state, the lane waits as long as it is given such values.
+//!
+//! Everything is put back afterwards, barriers and what lanes know included: that a round took place adds nothing to the
+//! order of what comes behind it, for in another run there is none. What a round accesses is checked against all that
+//! came before and against another round, and must lie before the end of the round for every thread of the CTA:
+//! then it lies before all that comes behind.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use super::super::Run;
+use super::super::barrier::Named;
+use super::super::warp::{Block, Fragment, Warp, lanes};
+use super::symbol::{NodeId, QuestionId, Saved};
+use crate::code::op::{Op, Order, Pc};
+use crate::memory::{At, Change};
+use crate::order::{Cta, Region, Views};
+use crate::report::{Covered, Doubt, Finding};
+
+/// Turns of every warp of the CTA.
+const MOST_TURNS: u32 = 8;
+
+/// An access of the round to memory of its CTA.
+struct Access {
+    warp: u32,
+    lane: u32,
+    time: u32,
+    start: u64,
+    len: u64,
+    writes: bool,
+}
+
+#[derive(Default)]
+pub(in crate::run) struct Ghost {
+    warp: usize,
+    lane: u32,
+    value: u64,
+    /// Nothing is checked yet: the value may lead out of the loop, and then this round is none.
+    pub(in crate::run) dry: bool,
+    escaped: bool,
+    saved: Option<Box<State>>,
+    accesses: Vec<Access>,
+    decisions: Vec<(NodeId, u64)>,
+    /// Accesses before the first decision that depends on the value.
+    undecided: Option<usize>,
+    /// The question that the value was given to.
+    question: QuestionId,
+}
+
+impl Ghost {
+    pub(super) fn given(&self, warp: usize, lane: u32) -> Option<u64> {
+        ((self.warp, self.lane) == (warp, lane)).then_some(self.value)
+    }
+
+    pub(super) fn decide(&mut self, node: NodeId, value: u64) {
+        self.undecided.get_or_insert(self.accesses.len());
+        self.decisions.push((node, value));
+    }
+}
+
+/// What is put back. Warps from the moment on at which they may move.
+struct State {
+    warps: BTreeMap<usize, (Warp, Vec<(u32, Rc<Views>)>)>,
+    barriers: HashMap<(Cta, u32), Named>,
+    symbols: Saved,
+    memory_symbols: BTreeMap<(Region, u64), (NodeId, u8)>,
+    findings: BTreeMap<(u8, Pc, u32), Finding>,
+    doubts: BTreeSet<Doubt>,
+    flags: BTreeSet<Pc>,
+    covered: Covered,
+    questions: usize,
+    decisions: usize,
+    sc_fences: Vec<Rc<crate::order::Message>>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum End {
+    Returned,
+    Escaped,
+    Stuck,
+}
+
+impl Run<'_> {
+    /// The values with which the lane comes back to its question; and whether with another it is stuck for now.
+    pub(super) fn try_values(
+        &mut self,
+        warp: usize,
+        index: usize,
+        lane: u32,
+        now: u64,
+        values: &BTreeSet<u64>,
+    ) -> (BTreeSet<u64>, bool) {
+        let (mut again, mut unclear) = (BTreeSet::new(), false);
+        // What leads the same way as a value that was tried is not tried.
+        let mut tried: Vec<(Vec<(NodeId, u64)>, QuestionId, Option<QuestionId>)> = Vec::new();
+        for value in std::iter::once(&now).chain(values.iter().filter(|value| **value != now)) {
+            if again.contains(value) {
+                continue;
+            }
+            let same = tried.iter().find(|(decisions, question, _)| {
+                !decisions.is_empty() && decisions.iter().all(|own| self.decides_alike(*own, *question, *value))
+            });
+            if let Some((_, _, returned)) = same {
+                if let Some(kept) = *returned {
+                    again.insert(*value);
+                    if let Some(given) = &mut self.flags_of.questions[kept as usize].forced {
+                        given.insert(*value);
+                    }
+                }
+                continue;
+            }
+            let (end, ghost) = self.round(warp, index, lane, *value, true);
+            let returned = end == End::Returned;
+            if returned {
+                again.insert(*value);
+                let (second, _) = self.checked_rounds(warp, index, lane, *value, &ghost);
+                if second != End::Returned {
+                    again.remove(value);
+                }
+            }
+            unclear |= end == End::Stuck;
+            let kept = returned.then_some(ghost.question);
+            tried.push((ghost.decisions, ghost.question, kept));
+        }
+        (again, unclear)
+    }
+
+    fn decides_alike(&self, (node, outcome): (NodeId, u64), question: QuestionId, value: u64) -> bool {
+        let read = |own: QuestionId| {
+            if own == question { value } else { self.flags_of.questions.get(own as usize).map_or(0, |own| own.value) }
+        };
+        self.flags_of.symbols.value(node, &read) == Some(outcome)
+    }
+
+    /// Two rounds in which accesses are checked: those of a round are ordered with those of the round before it too.
+    fn checked_rounds(&mut self, warp: usize, index: usize, lane: u32, value: u64, dry: &Ghost) -> (End, Ghost) {
+        let region = Region::Shared(self.warps[warp].cta);
+        let ranges: BTreeSet<(u64, u64)> = dry.accesses.iter().map(|own| (own.start, own.len)).collect();
+        let cells: Vec<_> = ranges.iter().map(|(start, len)| self.order.save_cells(region, *start, *len)).collect();
+        let ended = self.round(warp, index, lane, value, false);
+        cells.into_iter().for_each(|cells| self.order.restore_cells(region, cells));
+        ended
+    }
+
+    /// Whether every thread of the CTA comes after all that the round has accessed.
+    fn all_behind(&self, ghost: &Ghost) -> bool {
+        if ghost.accesses.is_empty() {
+            return true;
+        }
+        let mut last: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        last.extend(ghost.accesses.iter().map(|own| ((own.warp, own.lane), own.time)));
+        let first = self.warps[ghost.warp].cta * self.warps_per_cta;
+        (first..first + self.warps_per_cta).all(|warp| {
+            let alive = self.warps[warp as usize].alive();
+            self.order.groups(warp, alive).iter().all(|(mask, views)| {
+                last.iter().all(|((other, lane), time)| {
+                    let others = if *other == warp { mask & !(1 << lane) } else { *mask };
+                    others == 0 || views.known.base.threads.knows(*other, *lane, *time)
+                })
+            })
+        })
+    }
+
+    /// One round without any check, or two with them.
+    fn round(&mut self, warp: usize, index: usize, lane: u32, value: u64, dry: bool) -> (End, Ghost) {
+        let question = self.flags_of.questions.len() as QuestionId;
+        let ghost = Ghost { warp, lane, value, dry, question, ..Ghost::default() };
+        self.flags_of.ghost = Some(ghost);
+        self.save(warp);
+        self.memory.begin();
+        let mut end = End::Stuck;
+        for _ in 0..if dry { 1 } else { 2 } {
+            let at = if dry { Some(index) } else { self.waiting_question(warp, lane) };
+            let Some(at) = at else { break };
+            self.admit(warp, at);
+            self.run_cta(self.warps[warp].cta);
+            end = self.ended();
+            if !dry && end == End::Returned {
+                let ghost = self.flags_of.ghost.take().unwrap_or_default();
+                if !self.all_behind(&ghost) {
+                    end = End::Stuck;
+                }
+                self.flags_of.ghost = Some(ghost);
+            }
+            if end != End::Returned {
+                break;
+            }
+        }
+        let mut ghost = self.flags_of.ghost.take().unwrap_or_default();
+        self.restore(&mut ghost, end);
+        (end, ghost)
+    }
+
+    fn waiting_question(&self, warp: usize, lane: u32) -> Option<usize> {
+        let is = |own: &Fragment| own.blocked == Some(Block::Question) && own.mask == 1 << lane;
+        self.warps[warp].fragments.iter().position(is)
+    }
+
+    fn save(&mut self, warp: usize) {
+        let cta = self.warps[warp].cta;
+        let warps = BTreeMap::from([(warp, (self.warps[warp].clone(), self.order.all_groups(warp as u32)))]);
+        let barriers = self.barriers.iter().filter(|((own, _), _)| *own == cta);
+        let state = State {
+            warps,
+            barriers: barriers.map(|(key, named)| (*key, named.clone())).collect(),
+            symbols: self.flags_of.symbols.save(),
+            memory_symbols: self.memory.symbols.clone(),
+            findings: self.findings.clone(),
+            doubts: self.doubts.clone(),
+            flags: self.flags.clone(),
+            covered: self.covered.clone(),
+            questions: self.flags_of.questions.len(),
+            decisions: self.flags_of.decisions.len(),
+            sc_fences: self.sc_fences.clone(),
+        };
+        if let Some(ghost) = &mut self.flags_of.ghost {
+            ghost.saved = Some(Box::new(state));
+        }
+    }
+
+    /// A barrier may let the other warps of the CTA go on.
+    fn save_others(&mut self, cta: Cta) {
+        let first = (cta * self.warps_per_cta) as usize;
+        for warp in first..first + self.warps_per_cta as usize {
+            let own = (self.warps[warp].clone(), self.order.all_groups(warp as u32));
+            if let Some(saved) = self.flags_of.ghost.as_mut().and_then(|ghost| ghost.saved.as_mut()) {
+                saved.warps.entry(warp).or_insert(own);
+            }
+        }
+    }
+
+    fn run_cta(&mut self, cta: Cta) {
+        let first = (cta * self.warps_per_cta) as usize;
+        for _ in 0..MOST_TURNS {
+            let mut progress = false;
+            for warp in first..first + self.warps_per_cta as usize {
+                let moves = |ghost: &Ghost| ghost.saved.as_ref().is_some_and(|saved| saved.warps.contains_key(&warp));
+                if self.flags_of.ghost.as_ref().is_some_and(moves) {
+                    progress |= self.turn(warp);
+                }
+                if self.stopped {
+                    return;
+                }
+            }
+            if !progress {
+                return;
+            }
+        }
+        if let Some(ghost) = &mut self.flags_of.ghost {
+            ghost.escaped = true;
+        }
+    }
+
+    /// An instruction that others may notice, or that may notice others, is no part of a round.
+    pub(in crate::run) fn escapes(&mut self, warp: usize, op: &Op) -> bool {
+        if self.flags_of.ghost.is_none() {
+            return false;
+        }
+        let permitted = match op {
+            Op::Load(..) => true,
+            Op::Store(access, _) => access.order == Order::Weak,
+            Op::Barrier { .. } => {
+                self.save_others(self.warps[warp].cta);
+                true
+            }
+            Op::Opaque { .. } | Op::Clock { .. } | Op::IsSpace { .. } | Op::MapAddress { .. } | Op::CtaRank { .. } => {
+                true
+            }
+            Op::Fence { .. } | Op::SyncWarp { .. } | Op::Shuffle { .. } | Op::Vote { .. } | Op::Match { .. } => true,
+            Op::ReduceWarp { .. } | Op::Elect { .. } | Op::ActiveMask { .. } => true,
+            Op::Branch { .. } | Op::BranchIndexed { .. } => true,
+            other => other.computed().is_some(),
+        };
+        if !permitted {
+            self.escape();
+        }
+        !permitted
+    }
+
+    pub(in crate::run) fn escape(&mut self) {
+        if let Some(ghost) = &mut self.flags_of.ghost {
+            ghost.escaped = true;
+            self.stopped = true;
+        }
+    }
+
+    /// An access of a round. False if it is to memory that others see.
+    pub(in crate::run) fn in_round(
+        &mut self,
+        (warp, lane): (usize, u32),
+        at: At,
+        len: u64,
+        writes: bool,
+        asked: bool,
+    ) -> bool {
+        let cta = self.warps[warp].cta;
+        let time = self.order.time(warp as u32);
+        // Who else is in the cluster may see shared memory.
+        let alone = self.launch.ctas_per_cluster() <= 1;
+        if self.flags_of.ghost.is_none() {
+            return true;
+        }
+        if let (At::Memory(region, start), true) = (at, writes)
+            && !self.flags_of.over(region, start, len).is_empty()
+        {
+            self.escape();
+            return false;
+        }
+        let Some(ghost) = &mut self.flags_of.ghost else { return true };
+        match at {
+            At::Memory(Region::Shared(owner), start) if owner == cta && alone && !asked => {
+                ghost.accesses.push(Access { warp: warp as u32, lane, time, start, len, writes });
+                true
+            }
+            At::Memory(..) if asked => true,
+            At::Param(_) => true,
+            At::Local(_) if !writes => true,
+            _ => {
+                self.escape();
+                false
+            }
+        }
+    }
+
+    fn ended(&mut self) -> End {
+        let Some(ghost) = &self.flags_of.ghost else { return End::Stuck };
+        if ghost.escaped {
+            return End::Escaped;
+        }
+        if self.stopped {
+            return End::Stuck;
+        }
+        let Some(saved) = &ghost.saved else { return End::Stuck };
+        let warps = saved.warps.iter().all(|(warp, (before, _))| self.same_warp(before, &self.warps[*warp]));
+        let barriers = self.barriers.iter().filter(|((cta, _), _)| *cta == self.warps[ghost.warp].cta).all(
+            |(key, now)| match saved.barriers.get(key) {
+                Some(before) => before.same_place(now),
+                None => now.progress().0 == 0,
+            },
+        );
+        if warps && barriers && self.memory_is_same(ghost) { End::Returned } else { End::Stuck }
+    }
+
+    fn same_warp(&self, before: &Warp, now: &Warp) -> bool {
+        let Some(liveness) = &self.flags_of.liveness else { return false };
+        let key = |own: &Fragment| {
+            let block = own.blocked.map(|block| match block {
+                Block::Barrier { id, .. } => Block::Barrier { id, generation: 0 },
+                other => other,
+            });
+            (own.pc, own.mask, format!("{block:?}"))
+        };
+        let sorted = |warp: &Warp| {
+            let mut keys: Vec<_> = warp.fragments.iter().map(key).collect();
+            keys.sort();
+            keys
+        };
+        if before.exited != now.exited || before.carry != now.carry || sorted(before) != sorted(now) {
+            return false;
+        }
+        now.fragments.iter().all(|fragment| {
+            liveness.at(fragment.pc).all(|register| {
+                lanes(fragment.mask).all(|lane| {
+                    let source = crate::code::op::Source::Register(register);
+                    before.get(source, lane) == now.get(source, lane)
+                        && before.taint_of(source, 1 << lane) == now.taint_of(source, 1 << lane)
+                })
+            })
+        })
+    }
+
+    /// What the round changed in memory, each round overwrites before it reads it or decides anything.
+    fn memory_is_same(&self, ghost: &Ghost) -> bool {
+        let before_decision = ghost.undecided.unwrap_or(ghost.accesses.len());
+        let overwritten = |byte: u64| {
+            let first = ghost.accesses.iter().position(|own| (own.start..own.start + own.len).contains(&byte));
+            first.is_some_and(|at| ghost.accesses[at].writes && at < before_decision)
+        };
+        let dead = |change: &Change| (change.offset..change.offset + change.old.bytes.len() as u64).all(overwritten);
+        self.memory.local_is_same()
+            && self.memory.changes().iter().all(|change| !self.memory.differs(change) || dead(change))
+    }
+
+    fn restore(&mut self, ghost: &mut Ghost, end: End) {
+        let Some(saved) = ghost.saved.take() else { return };
+        self.memory.undo();
+        self.memory.symbols = saved.memory_symbols;
+        for (warp, (own, groups)) in saved.warps {
+            let (steps, lane_steps) = (self.warps[warp].steps, self.warps[warp].lane_steps);
+            self.warps[warp] = Warp { steps, lane_steps, ..own };
+            self.order.set_groups(warp as u32, groups);
+        }
+        let cta = self.warps[ghost.warp].cta;
+        self.barriers.retain(|(own, _), _| *own != cta);
+        self.barriers.extend(saved.barriers);
+        self.flags_of.symbols.restore(saved.symbols);
+        self.flags = saved.flags;
+        self.covered = saved.covered;
+        self.sc_fences = saved.sc_fences;
+        self.blocking = None;
+        self.stopped = false;
+        // Of a round that leads back everything counts.
+        if end != End::Returned {
+            self.findings = saved.findings;
+            self.doubts = saved.doubts;
+            self.flags_of.questions.truncate(saved.questions);
+            self.flags_of.decisions.truncate(saved.decisions);
+        }
+    }
+}
