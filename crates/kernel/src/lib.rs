@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod code;
+pub mod container;
 pub mod footprint;
 pub mod inventory;
 pub mod launch;
