@@ -7,6 +7,9 @@ use crate::order::policy::Policy;
 use crate::report::{Doubt, Finding, Report};
 use crate::run::{Credit, Options, Outcome, Run};
 
+/// Assumed of a launch that is checked without those around it.
+pub const ALONE: &str = "no other kernel runs at the same time (griddepcontrol does nothing)";
+
 /// How much is tried.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -85,7 +88,7 @@ fn unchecked(entry: &Entry, asynchronous: bool) -> Vec<&'static str> {
         rules.push("registers of tcgen05.ld are used behind tcgen05.wait::ld");
     }
     if has(|op| matches!(op, Op::GridWait | Op::GridLaunchDependents)) {
-        rules.push("no other kernel runs at the same time (griddepcontrol does nothing)");
+        rules.push(ALONE);
     }
     if skips_a_fence(entry) {
         rules.push("a branch on a loaded value counts as a dependency of the fences behind it (H6)");

@@ -12,3 +12,4 @@ pub mod mutate;
 pub mod order;
 pub mod report;
 pub mod run;
+pub mod sequence;

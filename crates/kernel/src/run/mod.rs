@@ -15,14 +15,15 @@ mod sync;
 pub mod taint;
 mod tensor;
 mod warp;
+pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::code::op::{Op, Pc, Space};
 use crate::code::{Entry, Instruction, Module, SPECIALS};
-use crate::launch::Launch;
-use crate::memory::{Memory, Taint};
+use crate::launch::{Contents, Launch};
+use crate::memory::{Buffer, Memory, Taint};
 use crate::order::policy::Policy;
 use crate::order::record::{Kind, Path, Record, RecordId};
 use crate::order::{Cta, Known, Message, Order, Region};
@@ -80,6 +81,8 @@ pub struct Run<'a> {
     remote: BTreeSet<(Cta, RecordId, u32)>,
     /// Instructions of which several lanes synchronise through memory, credited or not.
     flags: BTreeSet<Pc>,
+    timeline: Option<Box<watch::Timeline>>,
+    early: Option<watch::Early>,
 }
 
 /// What came out of a run.
@@ -90,6 +93,10 @@ pub struct Outcome {
     pub order: Order,
     /// Threads synchronised through memory.
     pub flags: BTreeSet<Pc>,
+    /// What lies in the buffers at the end, and in the variables of the module behind them.
+    pub memory: Vec<Contents>,
+    pub timeline: Option<Box<watch::Timeline>>,
+    pub early: Option<watch::Early>,
 }
 
 impl<'a> Run<'a> {
@@ -125,6 +132,8 @@ impl<'a> Run<'a> {
             exits: vec![Known::default(); ctas as usize],
             remote: BTreeSet::new(),
             flags: BTreeSet::new(),
+            timeline: None,
+            early: None,
             options,
         };
         run.start();
@@ -240,7 +249,18 @@ impl<'a> Run<'a> {
         covered.warp_instructions = self.warps.iter().map(|warp| warp.steps).sum();
         covered.lane_instructions = self.warps.iter().map(|warp| warp.lane_steps).sum();
         covered.cells = self.order.cells_checked;
-        Outcome { findings, doubts: self.doubts, covered, order: self.order, flags: self.flags }
+        let (timeline, early) = (self.timeline, self.early);
+        let memory = self.memory.buffers.into_iter().map(Buffer::into_contents).collect();
+        Outcome {
+            findings,
+            doubts: self.doubts,
+            covered,
+            order: self.order,
+            flags: self.flags,
+            memory,
+            timeline,
+            early,
+        }
     }
 
     fn at_end(&mut self) {
