@@ -56,7 +56,11 @@ fn every_entry_of_every_file_is_answered_and_the_worst_answer_is_the_exit_code()
     says(&fencepost(&folder, &["kernel", ".", "absent.ptx"]), 2, "4 launches:");
     folder.write("d.ptx", "this is no PTX");
     says(&fencepost(&folder, &["kernel", "."]), 2, "4 launches:");
-    says(&fencepost(&folder, &["kernel", "a.ptx", "c.ptx", "--entry", "two"]), 0, "two in a.ptx: proved");
+    says(
+        &fencepost(&folder, &["kernel", "a.ptx", "c.ptx", "--entry", "two"]),
+        0,
+        "two in a.ptx: proved for the guessed launch",
+    );
     says(&fencepost(&folder, &["kernel", "a.ptx", "c.ptx", "--entry", "five"]), 2, "there is no entry `five`");
     let one_by_one = fencepost(&folder, &["kernel", "a.ptx", "c.ptx", "deep", "--jobs", "1"]);
     assert_eq!(one_by_one.out, fencepost(&folder, &["kernel", "a.ptx", "c.ptx", "deep", "--jobs", "3"]).out);
@@ -64,6 +68,26 @@ fn every_entry_of_every_file_is_answered_and_the_worst_answer_is_the_exit_code()
     says(&input, 0, "one in <stdin>: proved");
     folder.write("empty/x.txt", "");
     says(&fencepost(&folder, &["kernel", "empty"]), 2, "holds no .ptx or .fatbin file");
+}
+
+#[test]
+fn a_kernel_that_asks_which_cta_it_is_gets_two() {
+    let folder = Folder::new();
+    // Each CTA writes a word of its own; or both write the first.
+    let own = "mov.u32 %r5, %ctaid.x;\nshl.b32 %r6, %r5, 10;\ncvt.u64.u32 %rd6, %r6;\nadd.s64 %rd4, %rd4, %rd6;";
+    folder.write(
+        "k.ptx",
+        module(&[("right", &format!("{own}\n{RIGHT}")), ("wrong", &format!("{own}\nst.global.u32 [%rd5], %r6;"))]),
+    );
+    let run = fencepost(&folder, &["kernel", "k.ptx"]);
+    says(&run, 1, "right in k.ptx: proved for the guessed launch: no race");
+    says(&run, 1, "256 lanes of 8 warps in 2 CTAs");
+    says(&run, 1, "guessed: the grid is two CTAs; the block is [128, 1, 1]");
+    says(&run, 1, "2 launches: 1 with findings, 1 proved");
+    says(&fencepost(&folder, &["kernel", "k.ptx", "--grid", "1"]), 0, "2 launches: 2 proved");
+    // So does one that synchronises at the scope of the GPU.
+    folder.write("k.ptx", module(&[("lock", "red.global.gpu.add.u32 [%rd1], 1;")]));
+    says(&fencepost(&folder, &["kernel", "k.ptx"]), 0, "guessed: the grid is two CTAs");
 }
 
 #[test]
@@ -296,11 +320,7 @@ fn what_the_baseline_knows_is_counted_and_never_proved() {
         (&"known".into(), &2.into(), &Value::Array(vec![]))
     );
     let text = fencepost(&folder, &["kernel", "k.ptx", "--baseline", "known.json", "--entry", "bad"]);
-    assert!(
-        !text.out.contains("proved for this launch") && text.out.contains("left out: 2 known findings"),
-        "{}",
-        text.out
-    );
+    assert!(!text.out.contains("proved for") && text.out.contains("left out: 2 known findings"), "{}", text.out);
     let sarif: Value = serde_json::from_str(&folder.read("k.sarif")).expect("JSON");
     assert_eq!(sarif["runs"][0]["results"][0]["suppressions"][0]["kind"], "external");
     // One more of the same text is new, and so is another text.

@@ -116,10 +116,10 @@ impl Program {
         let mut before: Vec<Vec<bool>> = Vec::new();
         for (index, step) in self.steps.iter().enumerate() {
             let mut own = vec![false; self.steps.len()];
-            let in_stream = (0..index).filter(|other| self.steps[*other].stream == step.stream);
+            let mut in_stream = (0..index).filter(|other| self.steps[*other].stream == step.stream);
             // A launch waits for all of its stream; a dependent one for those that its predecessor has waited for.
             let (earlier, previous) =
-                if step.pdl { (Vec::new(), in_stream.last()) } else { (in_stream.collect(), None) };
+                if step.pdl { (Vec::new(), in_stream.next_back()) } else { (in_stream.collect(), None) };
             if let Some(previous) = previous {
                 own.clone_from(&before[previous]);
             }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::code::op::{Access, Op, Order, Scope, Source, Space};
 use crate::code::ty::Kind;
-use crate::code::{Entry, Parameter, SHARED_START};
+use crate::code::{Entry, Parameter, SHARED_START, SPECIALS};
 
 /// What a compiler says about the launch besides the entry itself.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -42,7 +43,7 @@ pub fn template(entry: &Entry) -> String {
     from_facts(entry, &Facts::default()).text
 }
 
-/// One CTA or cluster, a buffer per pointer.
+/// One or two CTAs or clusters, a buffer per pointer.
 pub fn from_facts(entry: &Entry, facts: &Facts) -> Template {
     let mut writer = Writer { text: String::new(), guessed: Vec::new(), maps: 0, tensors: BTreeMap::new() };
     writer.sizes(entry, facts);
@@ -63,6 +64,26 @@ pub fn from_facts(entry: &Entry, facts: &Facts) -> Template {
     }
     writer.summary(entry);
     Template { text: writer.text, guessed: writer.guessed }
+}
+
+/// Whether a kernel is meant for several CTAs: it asks which one it is, or synchronises with others through memory.
+fn expects_others(entry: &Entry) -> bool {
+    const PLACES: [&str; 4] = ["%ctaid.", "%nctaid.", "%clusterid.", "%nclusterid."];
+    let is_place = |name: &str| PLACES.iter().any(|own| name.starts_with(own));
+    let names = |source: &Source| match source {
+        Source::Register(register) => SPECIALS.get(*register as usize).is_some_and(|name| is_place(name)),
+        Source::Constant(_) => false,
+    };
+    let is_wide = |scope: Scope| matches!(scope, Scope::Gpu | Scope::Sys);
+    let is_strong = |access: &Access| access.order != Order::Weak && is_wide(access.scope);
+    entry.code.iter().any(|own| match &own.op {
+        Op::Compute { from, .. } => from.iter().any(names),
+        Op::Fence { scope, .. } => is_wide(*scope),
+        Op::Atomic { access, .. } => is_wide(access.scope) && access.place.space != Space::Shared,
+        Op::Load(access, _) => is_strong(access),
+        Op::Store(access, _) => is_strong(access),
+        _ => false,
+    })
 }
 
 /// Compilers that mark pointers (`.ptr`, 7.1.2) mark all; else every 8 bytes may be one.
@@ -97,13 +118,16 @@ impl Writer {
         let known = entry.required_threads.or(facts.block);
         let block = known.or(entry.most_threads).unwrap_or([128, 1, 1]);
         self.line(&format!("entry = \"{}\"", entry.name));
-        self.line(&format!("grid = {cluster:?}"));
+        // What goes wrong between CTAs takes two of them.
+        let several = expects_others(entry);
+        let grid = [cluster[0] * if several { 2 } else { 1 }, cluster[1], cluster[2]];
+        self.line(&format!("grid = {grid:?}"));
         self.line(&format!("block = {block:?}"));
         if cluster != [1, 1, 1] {
             self.line(&format!("cluster = {cluster:?}"));
-            self.guess(format!("the grid is one cluster, {cluster:?}"));
+            self.guess(format!("the grid is {} of {cluster:?}", if several { "two clusters" } else { "one cluster" }));
         } else {
-            self.guess("the grid is one CTA".to_owned());
+            self.guess(format!("the grid is {}", if several { "two CTAs" } else { "one CTA" }));
         }
         if known.is_none() {
             self.guess(format!("the block is {block:?}"));

@@ -362,7 +362,10 @@ pub fn text(told: &Told) -> String {
 
 fn answer(told: &Told) -> String {
     match told.answer {
-        Answer::Proved => "proved for this launch: no race, no hang, no protocol error".to_owned(),
+        Answer::Proved => {
+            let launch = if told.guessed.is_empty() { "this launch" } else { "the guessed launch" };
+            format!("proved for {launch}: no race, no hang, no protocol error")
+        }
         Answer::Found => phrase::count(told.findings.len() as u64, "finding"),
         Answer::Known => "nothing new, and not proved".to_owned(),
         Answer::Depends => {
