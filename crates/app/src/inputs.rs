@@ -21,6 +21,7 @@ use crate::visible;
 
 /// What kinds of file a folder is searched for.
 const TESTS: [&str; 2] = ["litmus", "test"];
+const MODULES: [&str; 2] = ["ptx", "fatbin"];
 
 /// The longest text that is read. A device such as `/dev/zero` has no end, and no test is so long.
 const LONGEST: u64 = 256 << 20;
@@ -63,6 +64,10 @@ impl Input {
     }
 
     pub(crate) fn read(&self) -> Result<Source, Problem> {
+        Ok(Source::new(self.name(), visible::text(self.bytes()?)))
+    }
+
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, Problem> {
         let bytes = match self {
             Input::Stdin => in_a_thread(|| bounded(std::io::stdin().lock(), 0)),
             Input::File(path) => match std::fs::metadata(path) {
@@ -76,8 +81,7 @@ impl Input {
                 Err(error) => Err(error),
             },
         };
-        let bytes = bytes.map_err(|error| Problem(format!("cannot read `{}`: {}", self.name(), reason(&error))))?;
-        Ok(Source::new(self.name(), visible::text(bytes)))
+        bytes.map_err(|error| Problem(format!("cannot read `{}`: {}", self.name(), reason(&error))))
     }
 
     /// The expectation file beside a test.
@@ -147,7 +151,7 @@ pub(crate) fn collect(paths: &[PathBuf]) -> Collected {
             found.inputs.push(Input::Stdin);
         } else if path.is_dir() {
             let before = found.inputs.len();
-            folder(path, &mut found);
+            folder(path, &TESTS, &mut found);
             let neutral = path.join("tests.json");
             if found.inputs.len() == before && neutral.is_file() {
                 found.inputs.push(Input::File(neutral));
@@ -159,13 +163,40 @@ pub(crate) fn collect(paths: &[PathBuf]) -> Collected {
             found.inputs.push(Input::File(path.clone()));
         }
     }
-    let mut seen = BTreeSet::new();
-    found.inputs.retain(|input| seen.insert(input.clone()));
+    found.once();
     found
 }
 
+/// The same for PTX modules: folders are searched for `.ptx` and `.fatbin`; a path itself may be any file.
+pub(crate) fn collect_modules(paths: &[PathBuf]) -> Collected {
+    let mut found = Collected::default();
+    for path in paths {
+        if path.as_os_str() == "-" {
+            found.inputs.push(Input::Stdin);
+        } else if path.is_dir() {
+            let before = found.inputs.len();
+            folder(path, &MODULES, &mut found);
+            if found.inputs.len() == before {
+                found.problems.push(Problem(format!("`{}` holds no .ptx or .fatbin file", shown(path))));
+            }
+        } else {
+            found.inputs.push(Input::File(path.clone()));
+        }
+    }
+    found.once();
+    found
+}
+
+impl Collected {
+    /// Each input once, where it came first.
+    fn once(&mut self) {
+        let mut seen = BTreeSet::new();
+        self.inputs.retain(|input| seen.insert(input.clone()));
+    }
+}
+
 /// A folder and what is below it, without recursion: nothing bounds how deep folders are nested.
-fn folder(path: &Path, found: &mut Collected) {
+fn folder(path: &Path, kinds: &[&str], found: &mut Collected) {
     let mut listed = BTreeSet::new();
     let mut waiting = vec![path.to_owned()];
     while let Some(path) = waiting.pop() {
@@ -173,7 +204,7 @@ fn folder(path: &Path, found: &mut Collected) {
             Ok(metadata) => metadata,
             Err(error) => {
                 let is_missing = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
-                match is_test(&path) {
+                match is_of(&path, kinds) {
                     // A test that is not there: an error when it is read.
                     true if is_missing => found.inputs.push(Input::File(path)),
                     false if is_missing => {}
@@ -190,7 +221,7 @@ fn folder(path: &Path, found: &mut Collected) {
                 let what = "it leads to a folder that is listed already";
                 found.notes.push(Note(format!("`{}` is skipped: {what}", shown(&path))));
             }
-        } else if is_test(&path) {
+        } else if is_of(&path, kinds) {
             if metadata.is_file() {
                 found.inputs.push(Input::File(path));
             } else {
@@ -200,8 +231,8 @@ fn folder(path: &Path, found: &mut Collected) {
     }
 }
 
-fn is_test(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| TESTS.iter().any(|test| extension == *test))
+fn is_of(path: &Path, kinds: &[&str]) -> bool {
+    path.extension().is_some_and(|extension| kinds.iter().any(|kind| extension == *kind))
 }
 
 /// What is in a folder, sorted.

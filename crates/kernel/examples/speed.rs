@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use fencepost_kernel::code::decode;
-use fencepost_kernel::launch::read::{entry_name, read};
+use fencepost_kernel::launch::program;
+use fencepost_kernel::launch::read::read;
 use fencepost_kernel::order::policy::Policy;
 use fencepost_kernel::run::{Credit, Options, Run};
 use fencepost_syntax::ptx;
@@ -28,20 +29,12 @@ fn measure(text: &str, launch: &str) -> Result<(), String> {
         return Err(format!("{error:?}"));
     }
     let (module, _) = decode(&tree);
-    let name = entry_name(launch);
+    let name = program::parse(launch).map_err(|wrong| wrong.message)?.steps.first().and_then(|step| step.entry.clone());
     let entry = module.entries.iter().find(|entry| name.as_ref().is_none_or(|name| *name == entry.name));
     let entry = entry.ok_or("the module has no such entry")?;
     let file = |path: &std::path::Path| std::fs::read(path).map_err(|error| error.to_string());
     let launch = read(launch, &module, entry, &file).map_err(|wrong| wrong.message)?;
-    let options = Options {
-        policy: Policy::WEAKEST,
-        credit: Credit::Determined,
-        seed: 0,
-        steps: u64::MAX,
-        places: std::rc::Rc::default(),
-        last: std::rc::Rc::default(),
-        hold: None,
-    };
+    let options = Options::plain(Policy::WEAKEST, Credit::Determined, 0, u64::MAX);
     let start = Instant::now();
     let outcome = Run::new(&module, entry, &launch, options).run();
     let (seconds, lanes) = (start.elapsed().as_secs_f64(), outcome.covered.lane_instructions);

@@ -52,6 +52,17 @@ impl Buffer {
         Buffer { name, base, data, taint, split: HashMap::new() }
     }
 
+    /// The words of four bytes that depend on something beyond the launch.
+    pub fn tainted_words(&self) -> Vec<bool> {
+        (0..self.taint.len()).map(|cell| self.taint[cell] != 0 || self.split.contains_key(&cell)).collect()
+    }
+
+    pub fn mark_words(&mut self, words: &[bool], taint: Taint) {
+        for (cell, _) in words.iter().enumerate().filter(|(_, is_marked)| **is_marked) {
+            self.mark(cell * CELL, (cell * CELL + CELL).min(self.data.len()), taint);
+        }
+    }
+
     fn taint_at(&self, byte: usize) -> Taint {
         match self.split.get(&(byte / CELL)) {
             Some(bytes) => bytes[byte % CELL],

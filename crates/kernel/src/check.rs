@@ -11,6 +11,9 @@ use crate::order::policy::Policy;
 use crate::report::{Doubt, Finding, Report};
 use crate::run::{Credit, Last, Late, Options, Outcome, Place, Run};
 
+/// Assumed of a launch that is checked without those around it.
+pub const ALONE: &str = "no other kernel runs at the same time (griddepcontrol does nothing)";
+
 /// How much is tried.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -100,15 +103,7 @@ fn by_cases(
 }
 
 pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -> Report {
-    let options = |policy: Policy, credit: Credit, seed: u64| Options {
-        policy,
-        credit,
-        seed,
-        steps: limits.steps,
-        places: Rc::default(),
-        last: Rc::default(),
-        hold: None,
-    };
+    let options = |policy: Policy, credit: Credit, seed: u64| Options::plain(policy, credit, seed, limits.steps);
     let run = |policy: Policy, credit: Credit, seed: u64| -> Outcome {
         Run::new(module, entry, launch, options(policy, credit, seed)).run()
     };
@@ -184,7 +179,7 @@ fn unchecked(entry: &Entry) -> Vec<&'static str> {
     let has = |is: fn(&Op) -> bool| entry.code.iter().any(|instruction| is(&instruction.op));
     let mut rules = Vec::new();
     if has(|op| matches!(op, Op::GridWait | Op::GridLaunchDependents)) {
-        rules.push("no other kernel runs at the same time (griddepcontrol does nothing)");
+        rules.push(ALONE);
     }
     if loads_decide_fences(entry) {
         rules.push("a branch on a loaded value counts as a dependency of the fences behind it (H6)");

@@ -3,6 +3,7 @@
 mod buffer;
 pub mod check;
 pub mod code;
+pub mod container;
 mod dependence;
 pub mod footprint;
 pub mod inventory;
@@ -13,3 +14,4 @@ pub mod mutate;
 pub mod order;
 pub mod report;
 pub mod run;
+pub mod sequence;

@@ -73,7 +73,11 @@ impl Memory {
             let data = contents(&spec.contents, spec.bytes as usize);
             let taint = if matches!(spec.contents, Contents::Unknown) { unknown } else { 0 };
             let base = BUFFERS + BUFFER_STEP * index as u64;
-            buffers.push(Buffer::new(spec.name.clone(), base, data, taint));
+            let mut buffer = Buffer::new(spec.name.clone(), base, data, taint);
+            if let Contents::Left { unknown: words, .. } = &spec.contents {
+                buffer.mark_words(words, unknown);
+            }
+            buffers.push(buffer);
         }
         for variable in &module.variables {
             if variable.address != 0 {
@@ -115,26 +119,38 @@ impl Memory {
         let size = entry.parameters.last().map_or(0, |last| last.offset + last.bytes) as usize;
         let mut bytes = vec![0; size];
         for (parameter, argument) in entry.parameters.iter().zip(&launch.arguments) {
-            let own: Vec<u8> = match argument {
-                Argument::Integer(value) => value.to_le_bytes().to_vec(),
-                Argument::Float(value) if parameter.ty.bits == 64 => value.to_bits().to_le_bytes().to_vec(),
-                Argument::Float(value) => (*value as f32).to_bits().to_le_bytes().to_vec(),
-                Argument::Pointer { buffer, offset } => {
-                    let base = self.buffers.get(*buffer).map_or(0, |buffer| buffer.base);
-                    (base + offset).to_le_bytes().to_vec()
-                }
-                Argument::Bytes(bytes) => bytes.clone(),
-                Argument::Map { map, buffer } => {
-                    let mut map = *map;
-                    map.address += self.buffers.get(*buffer).map_or(0, |buffer| buffer.base);
-                    map.to_bytes().to_vec()
-                }
-            };
             let at = parameter.offset as usize;
-            let length = own.len().min(parameter.bytes as usize);
-            bytes[at..at + length].copy_from_slice(&own[..length]);
+            self.put_argument(&mut bytes[at..at + parameter.bytes as usize], argument);
         }
         bytes
+    }
+
+    /// The bytes of an argument, as many as there is room for.
+    fn put_argument(&self, to: &mut [u8], argument: &Argument) {
+        let base = |buffer: usize| self.buffers.get(buffer).map_or(0, |buffer| buffer.base);
+        let own: Vec<u8> = match argument {
+            Argument::Integer(value) => value.to_le_bytes().to_vec(),
+            Argument::Float(value) if to.len() >= 8 => value.to_bits().to_le_bytes().to_vec(),
+            Argument::Float(value) => (*value as f32).to_bits().to_le_bytes().to_vec(),
+            Argument::Pointer { buffer, offset } => base(*buffer).wrapping_add(*offset).to_le_bytes().to_vec(),
+            Argument::Bytes(bytes) => bytes.clone(),
+            Argument::Map { map, buffer } => {
+                let mut map = *map;
+                map.address = map.address.wrapping_add(base(*buffer));
+                map.to_bytes().to_vec()
+            }
+            Argument::Fields(fields) => {
+                for field in fields {
+                    let (start, end) = (field.offset as usize, field.offset as usize + field.bytes as usize);
+                    if let Some(part) = to.get_mut(start..end) {
+                        self.put_argument(part, &field.value);
+                    }
+                }
+                return;
+            }
+        };
+        let length = own.len().min(to.len());
+        to[..length].copy_from_slice(&own[..length]);
     }
 
     /// Where an address of a space leads for a thread of this CTA, if all its bytes are there.
@@ -433,6 +449,12 @@ impl Memory {
     }
 }
 
+/// What a later launch finds: what is not determined is unknown to it.
+pub fn left(buffer: Buffer) -> Contents {
+    let unknown = buffer.tainted_words();
+    Contents::Left { data: buffer.data, unknown }
+}
+
 fn contents(contents: &Contents, bytes: usize) -> Vec<u8> {
     let mut data = vec![0; bytes];
     match contents {
@@ -452,7 +474,7 @@ fn contents(contents: &Contents, bytes: usize) -> Vec<u8> {
                 chunk.copy_from_slice(&state.to_le_bytes()[..chunk.len()]);
             }
         }
-        Contents::File(file) => {
+        Contents::File(file) | Contents::Left { data: file, .. } => {
             let length = bytes.min(file.len());
             data[..length].copy_from_slice(&file[..length]);
         }

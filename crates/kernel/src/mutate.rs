@@ -71,15 +71,7 @@ pub fn mutate(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) 
 }
 
 fn run(module: &Module, entry: &Entry, launch: &Launch, steps: u64) -> Outcome {
-    let options = Options {
-        policy: Policy::WEAKEST,
-        credit: Credit::Determined,
-        seed: 0,
-        steps,
-        places: Default::default(),
-        last: Default::default(),
-        hold: None,
-    };
+    let options = Options::plain(Policy::WEAKEST, Credit::Determined, 0, steps);
     Run::new(module, entry, launch, options).run()
 }
 

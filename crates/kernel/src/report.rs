@@ -165,6 +165,14 @@ pub enum Doubt {
     Steps,
     Time,
     Memory,
+    /// The user asked to stop.
+    Cancelled,
+    /// A launch before this one is not proved, so that what it leaves in memory is not determined.
+    Before,
+    /// A launch that runs at the same time synchronises with this one through memory.
+    Beside,
+    /// A launch that runs at the same time races with this one.
+    Disturbed,
     /// Threads synchronise through memory in a way that one run does not decide.
     Flags {
         pc: Pc,

@@ -42,6 +42,8 @@ pub struct Signals {
     pub full: AtomicBool,
     /// The bytes that it may hold; 0 while that is not known.
     pub memory: AtomicU64,
+    /// Steps that were done, for whoever shows progress.
+    pub steps: AtomicU64,
 }
 
 #[derive(Clone, Default)]
@@ -102,6 +104,15 @@ pub fn tick() -> bool {
         ticks.get()
     });
     ticks.is_multiple_of(SELDOM) && is_over()
+}
+
+/// So many steps more are done: for whoever shows progress.
+pub fn worked(steps: u64) {
+    CURRENT.with_borrow(|current| {
+        if let Some(signals) = &current.signals {
+            signals.steps.fetch_add(steps, Ordering::Relaxed);
+        }
+    });
 }
 
 /// The bytes that the process may hold, if there is a limit.

@@ -1,5 +1,6 @@
 //! The options of `fencepost kernel`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,25 +12,34 @@ Examples:
   fencepost kernel gemm.ptx --inventory              entries, what they use, and what has no model
   fencepost kernel gemm.ptx --template > launch.toml a launch file to begin with
   fencepost kernel gemm.ptx --launch launch.toml     check that launch
+  fencepost kernel a.ptx b.ptx                       every entry, under a launch that is guessed and printed
+  fencepost kernel ~/.triton/cache                   what Triton has compiled, with its warps and shared memory
+  fencepost kernel app.o                             the PTX in an object, a library, a program or a fat binary
   fencepost kernel gemm.ptx --launch a.toml --launch b.toml --sarif races.sarif
+  fencepost kernel gemm.ptx --launch launch.toml --write-baseline known.json
+  fencepost kernel gemm.ptx --launch launch.toml --baseline known.json
+                                                     only what is not known yet
+  fencepost kernel gemm.ptx --launch launch.toml --picture pipeline.svg
+                                                     who fills, reads and frees which stage
   fencepost kernel gemm.ptx --launch launch.toml --mutate
                                                      what each fence, wait and barrier is needed for
   fencepost kernel gemm.ptx --entry scale --grid 2 --param 1=256
-                                                     the template's launch, changed by flags
+                                                     the guessed launch, changed by flags
 
 Exit codes:
-  0  proved for this launch: no race, no hang, no protocol error in any execution
+  0  proved for this launch: no race, no hang, no protocol error in any execution; or nothing but known findings
   1  a race, hang, protocol error or access out of bounds
   2  bad input
-  3  nothing found and nothing proved, or the answer depends on a contested reading of the ISA")]
+  3  nothing found and nothing proved, or the answer depends on a contested reading of the ISA
+With several launches the exit code is the first of 2, 1, 3 that occurs.")]
 pub(crate) struct Kernel {
-    /// A PTX module
-    #[arg(value_name = "FILE.ptx")]
-    pub(crate) file: PathBuf,
-    /// A launch file (docs/kernels.md); may be repeated [default: the template's, changed by the flags below]
+    /// PTX modules, fat binaries, objects or programs with them, folders (searched for .ptx and .fatbin), or `-`
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// A launch file (docs/kernels.md); may be repeated [default: a guess for every entry, changed by the flags below]
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) launch: Vec<PathBuf>,
-    /// The entry to launch or to write a template for [default: the launch file's, or the only one]
+    /// The entry to launch or to write a template for [default: the launch file's, or all]
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
     /// Print a launch file to begin with
@@ -39,7 +49,7 @@ pub(crate) struct Kernel {
     #[arg(long, conflicts_with = "launch")]
     pub(crate) inventory: bool,
     /// Leave out or weaken each synchronisation in turn, and say what this launch needs it for
-    #[arg(long, conflicts_with_all = ["template", "inventory", "json", "sarif"])]
+    #[arg(long, conflicts_with_all = ["template", "inventory", "json", "sarif", "baseline", "write_baseline", "picture"])]
     pub(crate) mutate: bool,
     /// CTAs: X, X,Y or X,Y,Z
     #[arg(long, value_name = "X,Y,Z", value_delimiter = ',')]
@@ -62,6 +72,16 @@ pub(crate) struct Kernel {
     /// Also write a SARIF 2.1.0 file
     #[arg(long, value_name = "FILE")]
     pub(crate) sarif: Option<PathBuf>,
+    /// Leave out the findings of this file, which --write-baseline wrote; they are counted, and nothing is called proved
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Write all findings to this file, as known ones
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_baseline: Option<PathBuf>,
+    /// Draw shared memory and mbarriers over the time of the run: who fills, reads and frees which stage. Several launches
+    /// get a file each, named after the entry and the number of the launch: out-gemm-1.svg, out-scale-2.svg
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) picture: Option<PathBuf>,
     /// Schedules to try where one does not decide
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) schedules: u32,
@@ -74,4 +94,7 @@ pub(crate) struct Kernel {
     /// Memory that the process may hold (500M, 2G) [default: half of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = super::bytes)]
     pub(crate) memory_limit: Option<u64>,
+    /// Modules and launch files that are checked at the same time [default: one per core]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
 }

@@ -25,6 +25,7 @@ mod imports;
 mod instructions;
 mod instructions_kept;
 mod kernel;
+mod kernel_inputs;
 mod limits;
 mod machine;
 mod map;

@@ -23,7 +23,7 @@ use ty::Ty;
 pub use directives::Variable;
 
 /// A module and its entries.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Module {
     /// `.version` times ten: 94 for 9.4.
     pub version: u32,

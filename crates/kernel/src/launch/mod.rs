@@ -1,8 +1,11 @@
 //! A launch: which entry, how many threads, which parameters, what lies in memory.
 
+mod argument;
+pub mod program;
 pub mod read;
 pub mod template;
 mod toml;
+pub mod triton;
 
 use crate::footprint::tensor_map::TensorMap;
 
@@ -36,6 +39,16 @@ pub enum Argument {
         map: TensorMap,
         buffer: usize,
     },
+    /// A struct: what lies where in it; the rest is zero.
+    Fields(Vec<Field>),
+}
+
+/// A part of a struct that is a parameter.
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub offset: u32,
+    pub bytes: u32,
+    pub value: Argument,
 }
 
 #[derive(Clone, Debug)]
@@ -55,6 +68,11 @@ pub enum Contents {
     File(Vec<u8>),
     /// Nothing is known of it.
     Unknown,
+    /// What an earlier launch left, and of which words nothing is known; empty: all are known.
+    Left {
+        data: Vec<u8>,
+        unknown: Vec<bool>,
+    },
 }
 
 impl Launch {

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use super::toml::{self, Table, Value};
-use super::{Argument, BufferSpec, Contents, Launch};
-use crate::code::{Entry, Module, Parameter};
-use crate::footprint::swizzle::{Atomicity, Swizzle};
-use crate::footprint::tensor_map::{ELEMENTS, Element, Fill, Interleave, Mode, TensorMap};
+use super::argument::argument;
+use super::program::{self, Step};
+use super::toml::{Table, Value};
+use super::{BufferSpec, Contents, Launch};
+use crate::code::{Entry, Module};
+
+pub use super::argument::of_text;
 
 /// Reads other files that a launch names: contents of buffers.
 pub type ReadFile<'a> = &'a dyn Fn(&Path) -> Result<Vec<u8>, String>;
@@ -18,30 +20,44 @@ pub struct Wrong {
     pub message: String,
 }
 
-fn wrong<T>(message: impl Into<String>) -> Result<T, Wrong> {
+pub(super) fn wrong<T>(message: impl Into<String>) -> Result<T, Wrong> {
     Err(Wrong { line: None, message: message.into() })
 }
 
-/// The name of the entry that a launch file is for, if it says one.
-pub fn entry_name(text: &str) -> Option<String> {
-    match toml::parse(text).ok()?.get("entry") {
-        Some(Value::Text(name)) => Some(name.clone()),
-        _ => None,
+/// The launch of a file that has one.
+pub fn read(text: &str, module: &Module, entry: &Entry, file: ReadFile) -> Result<Launch, Wrong> {
+    match program::parse(text)?.steps.as_slice() {
+        [step] => launch(step, module, entry, file),
+        steps => wrong(format!("the file has {} launches; one is expected", steps.len())),
     }
 }
 
-const KEYS: [&str; 9] = ["entry", "grid", "block", "cluster", "shared", "cooperative", "buffer", "parameter", "seed"];
+/// One launch of a file.
+pub fn launch(step: &Step, module: &Module, entry: &Entry, file: ReadFile) -> Result<Launch, Wrong> {
+    let launch = unchecked(step, entry, file)?;
+    validate(&launch, module, entry)?;
+    Ok(launch)
+}
 
-pub fn read(text: &str, module: &Module, entry: &Entry, file: ReadFile) -> Result<Launch, Wrong> {
-    let table = toml::parse(text).map_err(|bad| Wrong { line: Some(bad.line), message: bad.message })?;
-    if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        return wrong(format!("`{key}` is not known; a launch has {}", KEYS.join(", ")));
-    }
+/// The same, not yet compared with what the entry and the hardware allow: flags may change it.
+pub fn unchecked(step: &Step, entry: &Entry, file: ReadFile) -> Result<Launch, Wrong> {
+    let table = &step.table;
     let mut buffers = Vec::new();
-    for item in tables(&table, "buffer")? {
-        buffers.push(buffer(item, file)?);
+    for item in tables(table, "buffer")? {
+        let buffer = buffer(item, file)?;
+        if buffers.iter().any(|other: &BufferSpec| other.name == buffer.name) {
+            return wrong(format!("there are two buffers `{}`", buffer.name));
+        }
+        buffers.push(buffer);
     }
-    let given = tables(&table, "parameter")?;
+    let given = tables(table, "parameter")?;
+    let unknown = |item: &&&Table| match item.get("name") {
+        Some(Value::Text(name)) => !entry.parameters.iter().any(|own| own.name == *name),
+        _ => item.contains_key("name"),
+    };
+    if let Some(item) = given.iter().find(unknown) {
+        return wrong(format!("`{}` has no parameter {}", entry.name, item["name"].shown()));
+    }
     let mut arguments = Vec::new();
     for (index, parameter) in entry.parameters.iter().enumerate() {
         let named = given.iter().find(|item| item.get("name") == Some(&Value::Text(parameter.name.clone())));
@@ -59,18 +75,18 @@ pub fn read(text: &str, module: &Module, entry: &Entry, file: ReadFile) -> Resul
             entry.parameters.len()
         ));
     }
-    let launch = Launch {
+    let shared = number(table, "shared")?.unwrap_or(0);
+    let Ok(shared) = u32::try_from(shared) else { return wrong(format!("`shared` is {shared}")) };
+    Ok(Launch {
         entry: entry.name.clone(),
-        grid: triple(&table, "grid", [1, 1, 1])?,
-        block: triple(&table, "block", entry.required_threads.unwrap_or([128, 1, 1]))?,
-        cluster: triple(&table, "cluster", entry.cluster.unwrap_or([1, 1, 1]))?,
-        shared: number(&table, "shared")?.unwrap_or(0) as u32,
+        grid: triple(table, "grid", [1, 1, 1])?,
+        block: triple(table, "block", entry.required_threads.unwrap_or([128, 1, 1]))?,
+        cluster: triple(table, "cluster", entry.cluster.unwrap_or([1, 1, 1]))?,
+        shared,
         arguments,
         buffers,
         cooperative: table.get("cooperative") == Some(&Value::Boolean(true)),
-    };
-    validate(&launch, module, entry)?;
-    Ok(launch)
+    })
 }
 
 /// What the hardware and the entry allow.
@@ -104,11 +120,11 @@ pub fn validate(launch: &Launch, _module: &Module, entry: &Entry) -> Result<(), 
             return wrong(format!("the grid {grid:?} is no multiple of the cluster {cluster:?}"));
         }
     }
-    let ctas: u64 = launch.grid.iter().map(|d| u64::from(*d)).product();
-    if ctas * threads > 1 << 20 {
-        return wrong(format!("{} threads are launched; up to {} are run here", ctas * threads, 1 << 20));
+    let all = launch.grid.iter().fold(threads, |all, d| all.saturating_mul(u64::from(*d)));
+    if all > 1 << 20 {
+        return wrong(format!("{all} threads are launched; up to {} are run here", 1 << 20));
     }
-    let shared = entry.dynamic_shared - crate::code::SHARED_START + launch.shared;
+    let shared = u64::from(entry.dynamic_shared - crate::code::SHARED_START) + u64::from(launch.shared);
     if shared > 227 * 1024 {
         return wrong(format!("a CTA has {shared} bytes of shared memory; it may have {}", 227 * 1024));
     }
@@ -118,7 +134,7 @@ pub fn validate(launch: &Launch, _module: &Module, entry: &Entry) -> Result<(), 
     Ok(())
 }
 
-fn tables<'t>(table: &'t Table, name: &str) -> Result<Vec<&'t Table>, Wrong> {
+pub(super) fn tables<'t>(table: &'t Table, name: &str) -> Result<Vec<&'t Table>, Wrong> {
     match table.get(name) {
         None => Ok(Vec::new()),
         Some(Value::List(items)) => {
@@ -135,7 +151,7 @@ fn tables<'t>(table: &'t Table, name: &str) -> Result<Vec<&'t Table>, Wrong> {
     }
 }
 
-fn number(table: &Table, key: &str) -> Result<Option<i128>, Wrong> {
+pub(super) fn number(table: &Table, key: &str) -> Result<Option<i128>, Wrong> {
     match table.get(key) {
         None => Ok(None),
         Some(Value::Integer(value)) => Ok(Some(*value)),
@@ -143,7 +159,7 @@ fn number(table: &Table, key: &str) -> Result<Option<i128>, Wrong> {
     }
 }
 
-fn numbers(table: &Table, key: &str) -> Result<Option<Vec<i128>>, Wrong> {
+pub(super) fn numbers(table: &Table, key: &str) -> Result<Option<Vec<i128>>, Wrong> {
     match table.get(key) {
         None => Ok(None),
         Some(Value::Integer(value)) => Ok(Some(vec![*value])),
@@ -175,6 +191,9 @@ fn triple(table: &Table, key: &str, default: [u32; 3]) -> Result<[u32; 3], Wrong
 
 fn buffer(table: &Table, file: ReadFile) -> Result<BufferSpec, Wrong> {
     let Some(Value::Text(name)) = table.get("name") else { return wrong("a buffer has a `name`") };
+    if let Some(key) = table.keys().find(|key| !["name", "bytes", "contents"].contains(&key.as_str())) {
+        return wrong(format!("buffer `{name}`: `{key}` is not known; a buffer has name, bytes, contents"));
+    }
     let contents = match table.get("contents") {
         None => Contents::Zero,
         Some(Value::Text(text)) => match text.split_once(' ') {
@@ -199,100 +218,4 @@ fn buffer(table: &Table, file: ReadFile) -> Result<BufferSpec, Wrong> {
         return wrong(format!("buffer `{name}` has {bytes} bytes; it may have 1 to 4 GiB"));
     }
     Ok(BufferSpec { name: name.clone(), bytes: bytes as u64, contents })
-}
-
-fn buffer_of(table: &Table, buffers: &[BufferSpec], parameter: &Parameter) -> Result<Option<usize>, Wrong> {
-    match table.get("buffer") {
-        None => Ok(None),
-        Some(Value::Text(name)) => match buffers.iter().position(|buffer| buffer.name == *name) {
-            Some(index) => Ok(Some(index)),
-            None => wrong(format!("parameter `{}`: there is no buffer `{name}`", parameter.name)),
-        },
-        Some(_) => wrong(format!("parameter `{}`: `buffer` is a name", parameter.name)),
-    }
-}
-
-fn argument(table: &Table, parameter: &Parameter, buffers: &[BufferSpec]) -> Result<Argument, Wrong> {
-    let buffer = buffer_of(table, buffers, parameter)?;
-    if let Some(Value::Table(map)) = table.get("map") {
-        let Some(buffer) = buffer else {
-            return wrong(format!("parameter `{}`: a map is over a `buffer`", parameter.name));
-        };
-        let map = tensor_map(map)
-            .map_err(|bad| Wrong { message: format!("parameter `{}`: {}", parameter.name, bad.message), ..bad })?;
-        if let Err(why) = map.validate() {
-            return wrong(format!("parameter `{}`: {why}", parameter.name));
-        }
-        return Ok(Argument::Map { map, buffer });
-    }
-    if let Some(buffer) = buffer {
-        let offset = number(table, "offset")?.unwrap_or(0);
-        return Ok(Argument::Pointer { buffer, offset: offset as u64 });
-    }
-    match table.get("value") {
-        Some(Value::Integer(value)) if parameter.ty.kind == crate::code::ty::Kind::Float => {
-            Ok(Argument::Float(*value as f64))
-        }
-        Some(Value::Integer(value)) => Ok(Argument::Integer(*value as u64)),
-        Some(Value::Float(value)) => Ok(Argument::Float(*value)),
-        Some(Value::List(items)) => {
-            let mut bytes = Vec::new();
-            for item in items {
-                match item {
-                    Value::Integer(value) if (0..256).contains(value) => bytes.push(*value as u8),
-                    _ => return wrong(format!("parameter `{}`: a list holds bytes", parameter.name)),
-                }
-            }
-            Ok(Argument::Bytes(bytes))
-        }
-        _ => wrong(format!("parameter `{}` has a `value`, a `buffer` or a `map`", parameter.name)),
-    }
-}
-
-fn tensor_map(table: &Table) -> Result<TensorMap, Wrong> {
-    let Some(dims) = numbers(table, "dims")? else { return wrong("a map has `dims`, innermost first") };
-    let Some(boxes) = numbers(table, "box")? else { return wrong("a map has a `box`, innermost first") };
-    let element = match table.get("element") {
-        Some(Value::Text(name)) => element(name)?,
-        _ => return wrong("a map has an `element` such as \"f16\""),
-    };
-    let rank = dims.len();
-    if rank == 0 || rank > 5 || boxes.len() != rank {
-        return wrong("`dims` and `box` have one to five numbers each, as many as the other");
-    }
-    let mut map = TensorMap {
-        rank: rank as u8,
-        element,
-        interleave: Interleave::None,
-        fill: Fill::Zero,
-        mode: Mode::Tile,
-        ..TensorMap::default()
-    };
-    map.atomicity = Atomicity::default();
-    let strides = numbers(table, "strides")?.unwrap_or_default();
-    let steps = numbers(table, "element_strides")?.unwrap_or_default();
-    map.strides[0] = element.bits() / 8;
-    for axis in 0..rank {
-        map.dims[axis] = dims[axis] as u64;
-        map.box_dims[axis] = boxes[axis] as u32;
-        map.element_strides[axis] = steps.get(axis).map_or(1, |step| *step as u32);
-        if axis > 0 {
-            let packed = map.dims[axis - 1] * if axis == 1 { map.strides[0] } else { map.strides[axis - 1] };
-            map.strides[axis] = strides.get(axis - 1).map_or(packed, |stride| *stride as u64);
-        }
-    }
-    map.address = number(table, "offset")?.unwrap_or(0) as u64;
-    map.swizzle = match number(table, "swizzle")?.unwrap_or(0) {
-        0 => Swizzle::None,
-        32 => Swizzle::B32,
-        64 => Swizzle::B64,
-        128 => Swizzle::B128,
-        other => return wrong(format!("the swizzle is {other}; it may be 0, 32, 64 or 128")),
-    };
-    Ok(map)
-}
-
-fn element(name: &str) -> Result<Element, Wrong> {
-    let found = ELEMENTS.iter().find(|element| format!("{element:?}").eq_ignore_ascii_case(name));
-    found.copied().ok_or_else(|| Wrong { line: None, message: format!("the element type `{name}` is not known") })
 }

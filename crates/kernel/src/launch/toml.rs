@@ -12,6 +12,16 @@ pub(super) enum Value {
     Table(Table),
 }
 
+impl Value {
+    /// For messages.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Value::Text(text) => format!("`{text}`"),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
 pub(super) type Table = BTreeMap<String, Value>;
 
 /// What is wrong, and on which line.
@@ -107,38 +117,51 @@ impl Reader<'_> {
         Ok(String::from_utf8_lossy(&self.text[start..self.at]).into_owned())
     }
 
-    /// `[name]` or `[[name]]`.
+    /// `[name]`, `[[name]]` or `[[name.of.it]]`.
     fn header(&mut self, root: &mut Table) -> Result<Vec<String>, Wrong> {
         self.at += 1;
         let list = self.peek() == Some(b'[');
         if list {
             self.at += 1;
         }
-        let name = self.key()?;
+        let mut path = vec![self.key()?];
+        self.blank(false);
+        while self.peek() == Some(b'.') {
+            self.at += 1;
+            path.push(self.key()?);
+            self.blank(false);
+        }
         self.expect(b']')?;
+        let (name, above) = path.split_last().ok_or_else(|| self.wrong("a name is expected".to_owned()))?;
         if list {
             self.expect(b']')?;
-            match root.entry(name.clone()).or_insert_with(|| Value::List(Vec::new())) {
-                Value::List(items) => items.push(Value::Table(Table::new())),
-                _ => return Err(self.wrong(format!("`{name}` is no list"))),
-            }
-        } else {
-            root.entry(name.clone()).or_insert_with(|| Value::Table(Table::new()));
         }
-        Ok(vec![name])
+        let table = self.table_at(root, above)?;
+        let new = if list { Value::List(Vec::new()) } else { Value::Table(Table::new()) };
+        match table.entry(name.clone()).or_insert(new) {
+            Value::List(items) if list => items.push(Value::Table(Table::new())),
+            Value::Table(_) if !list => {}
+            _ if list => return Err(self.wrong(format!("`{name}` is no list"))),
+            _ => return Err(self.wrong(format!("`{name}` is no table"))),
+        }
+        Ok(path)
     }
 
+    /// The table that a path leads to; of a list of tables, the last.
     fn table_at<'t>(&self, root: &'t mut Table, path: &[String]) -> Result<&'t mut Table, Wrong> {
-        let Some(name) = path.first() else { return Ok(root) };
-        let found = match root.get_mut(name) {
-            Some(Value::Table(table)) => Some(table),
-            Some(Value::List(items)) => match items.last_mut() {
+        let mut table = root;
+        for name in path {
+            let found = match table.get_mut(name) {
                 Some(Value::Table(table)) => Some(table),
+                Some(Value::List(items)) => match items.last_mut() {
+                    Some(Value::Table(table)) => Some(table),
+                    _ => None,
+                },
                 _ => None,
-            },
-            _ => None,
-        };
-        found.ok_or_else(|| self.wrong(format!("`{name}` is no table")))
+            };
+            table = found.ok_or_else(|| self.wrong(format!("`{name}` is no table")))?;
+        }
+        Ok(table)
     }
 
     fn value(&mut self) -> Result<Value, Wrong> {
@@ -218,7 +241,9 @@ impl Reader<'_> {
             let key = self.key()?;
             self.expect(b'=')?;
             let value = self.value()?;
-            table.insert(key, value);
+            if table.insert(key.clone(), value).is_some() {
+                return Err(self.wrong(format!("`{key}` is given twice")));
+            }
             self.blank(true);
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -263,6 +288,18 @@ mod tests {
         let Value::Table(x) = &table["x"] else { panic!("a table") };
         let Value::Table(y) = &x["y"] else { panic!("a table") };
         assert_eq!((&y["z"], &y["w"]), (&Value::Float(1.5), &Value::Boolean(true)));
+    }
+
+    #[test]
+    fn lists_of_tables_nest() {
+        let text = "[[launch]]\nentry = \"a\"\n[[launch.parameter]]\nvalue = 1\n[[launch.parameter]]\nvalue = 2\n[[launch]]\nentry = \"b\"\n";
+        let table = parse(text).expect("it parses");
+        let Value::List(launches) = &table["launch"] else { panic!("a list") };
+        let Value::Table(first) = &launches[0] else { panic!("a table") };
+        let Value::List(parameters) = &first["parameter"] else { panic!("a list") };
+        assert_eq!((launches.len(), parameters.len()), (2, 2));
+        assert_eq!(parse("[[a.b]]\n").expect_err("no a").message, "`a` is no table");
+        assert_eq!(parse("x = 1\n[[x.y]]\n").expect_err("a number").line, 2);
     }
 
     #[test]

@@ -280,6 +280,13 @@ impl Order {
         (self.records.len() - 1) as RecordId
     }
 
+    /// Every access that is still remembered: where, by whom, which lanes, which bytes of the cell.
+    pub fn visit(&self, mut see: impl FnMut(Region, u64, &Record, u32, u8)) {
+        self.shadow.visit(|region, number, entry| {
+            see(region, number, &self.records[entry.record as usize], entry.lanes, entry.bytes);
+        });
+    }
+
     pub fn record_at(&self, id: RecordId) -> &Record {
         &self.records[id as usize]
     }

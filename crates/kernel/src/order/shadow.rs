@@ -89,6 +89,18 @@ pub(super) struct Shadow {
 }
 
 impl Shadow {
+    /// Every entry of every cell, in no order that means anything.
+    pub(super) fn visit(&self, mut see: impl FnMut(Region, u64, &Entry)) {
+        let mut pages: Vec<_> = self.pages.iter().collect();
+        pages.sort_by_key(|(key, _)| **key);
+        for ((region, page), cells) in pages {
+            for (index, cell) in cells.iter().enumerate() {
+                let number = page * PAGE as u64 + index as u64;
+                cell.writers.iter().chain(cell.readers.iter()).for_each(|entry| see(*region, number, entry));
+            }
+        }
+    }
+
     /// The cell with this number: of four bytes, or one of tensor memory.
     pub(super) fn cells(&mut self, region: Region, first: u64, last: u64, mut visit: impl FnMut(u64, &mut Cell)) {
         let mut cell = first;

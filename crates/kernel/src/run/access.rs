@@ -123,6 +123,10 @@ impl Run<'_> {
             self.remote.insert((owner, record, lane));
             self.check_start(record, views, lane, owner);
         }
+        if self.timeline.is_some() || self.early.is_some() {
+            let access = *self.order.record_at(record);
+            self.watch_access(access, views, lane, region, start, len);
+        }
         let touched = self.order.touch(&Touch { record, views, region, lane, start, len, map, same_value });
         for disturbed in &touched.disturbed {
             if let Some(read) = self.reads.get(disturbed) {

@@ -20,6 +20,9 @@ type Map = (TensorMap, u64, Option<(Region, u64)>);
 
 impl Run<'_> {
     pub(super) fn asynchronous(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
+        if matches!(op, Op::CopyAsyncWait { .. } | Op::BulkWait { .. } | Op::WgmmaWait { .. }) {
+            self.watch_wait(warp, pc);
+        }
         match op {
             Op::CopyAsync { to, from, bytes, source_bytes, ignore } => {
                 self.copy_async(warp, pc, active, *to, *from, *bytes, *source_bytes, *ignore);

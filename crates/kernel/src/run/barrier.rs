@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::Run;
 use super::warp::{Block, Fragment, lanes};
+use super::watch::End;
 use crate::code::op::{Order, Pc, Reduction, Scope, Source};
 use crate::memory::Taint;
 use crate::order::Known;
@@ -225,6 +226,7 @@ impl Run<'_> {
         named.lanes.clear();
         named.last = std::mem::take(&mut named.this);
         self.covered.barriers += 1;
+        self.watch_end(cta, End::Barrier { id: number });
     }
 
     /// Lanes of warps that have ended and are not counted yet.

@@ -357,7 +357,8 @@ impl Run<'_> {
                 let class = taint::ATOMIC;
                 self.opaque(warp, active, &[*to], &[], class);
             }
-            Op::GridWait | Op::GridLaunchDependents => {}
+            Op::GridWait => self.grid_wait(warp, active),
+            Op::GridLaunchDependents => {}
             Op::Unmodelled { text, to } => {
                 self.doubt(Doubt::Unmodelled { pc, text: text.clone() });
                 let class = taint::STUB;

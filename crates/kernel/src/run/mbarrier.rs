@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::Run;
 use super::warp::{Block, lanes};
+use super::watch::{End, Mark};
 use crate::code::op::{Order, Pc, Place, Register, Scope, Source};
 use crate::order::clock::{Object, View, waiter};
 use crate::order::record::{Handle, Kind, Path, StrandId};
@@ -113,6 +114,7 @@ impl Run<'_> {
                     last: PhaseFacts::default(),
                 },
             );
+            self.watch_mark(warp, pc, (cta, at), Mark::Initialise);
             self.memory.version += 1;
         }
         self.effect(warp, pc, active);
@@ -178,6 +180,8 @@ impl Run<'_> {
                 publish(&mut mbarrier.published, Published { cta: own, seen: arrival.scope, released, known });
             }
             mbarrier.executed.get_or_insert_default().include_execution(&sent);
+            self.watch_mark(warp, pc, (cta, at), Mark::Arrive);
+            let Some(mbarrier) = self.mbarriers.get_mut(&(cta, at)) else { continue };
             let operation = (warp as u32, 1 << lane, time);
             if let Some(expect) = expect {
                 mbarrier.bytes += i64::from(expect);
@@ -265,6 +269,7 @@ impl Run<'_> {
         mbarrier.this.by_strands = true;
         let handle = Handle::Phase { object: mbarrier.object, phase: mbarrier.phase, lanes: mask };
         self.order.complete(strand, handle);
+        self.watch_mark(warp, pc, at, Mark::Arrive);
         if over {
             let thread = self.thread(warp, lane);
             self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::TooManyArrivals });
@@ -311,9 +316,11 @@ impl Run<'_> {
         let range = 1i64 << 20;
         let bad = mbarrier.bytes.abs() >= range;
         if mbarrier.pending <= 0 && mbarrier.bytes == 0 {
+            let phase = mbarrier.phase;
             let late = mbarrier.complete(&mut doubts, pc);
             self.covered.phases += 1;
             self.note_late(&late);
+            self.watch_end(cta, End::Phase { at, phase });
         }
         if bad {
             self.find(3, pc, Finding::Protocol { pc, thread: 0, what: Protocol::TooManyBytes });
@@ -406,6 +413,7 @@ impl Run<'_> {
                     passed |= 1 << lane;
                     self.touch_lane(warp, record, lane, Region::Shared(cta), at, 8);
                     self.pass(warp, pc, lane, (cta, at), phase, order, scope);
+                    self.watch_mark(warp, pc, (cta, at), Mark::Wait);
                     self.warps[warp].asked[lane as usize].times = 0;
                     if self.warps[warp].owes[lane as usize] == Some((at, state)) {
                         self.warps[warp].owes[lane as usize] = None;

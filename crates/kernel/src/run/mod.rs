@@ -19,14 +19,15 @@ mod sync;
 pub mod taint;
 mod tensor;
 mod warp;
+pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
 use crate::code::op::{Op, Pc, Space};
 use crate::code::{Entry, Instruction, Module, SPECIALS};
-use crate::launch::Launch;
-use crate::memory::{Memory, Taint};
+use crate::launch::{Contents, Launch};
+use crate::memory::{Memory, Taint, left};
 use crate::order::policy::Policy;
 use crate::order::record::{Kind, Path, Record, RecordId};
 use crate::order::{Cta, Known, Message, Order, Region};
@@ -60,6 +61,13 @@ pub struct Options {
     pub last: Rc<Last>,
     /// A wait that comes late.
     pub hold: Option<Late>,
+}
+
+impl Options {
+    /// One run from the start, nothing held back.
+    pub fn plain(policy: Policy, credit: Credit, seed: u64, steps: u64) -> Options {
+        Options { policy, credit, seed, steps, places: Rc::default(), last: Rc::default(), hold: None }
+    }
 }
 
 pub struct Run<'a> {
@@ -109,6 +117,8 @@ pub struct Run<'a> {
     late: BTreeSet<Late>,
     /// The wait that was held back may go on.
     released: bool,
+    timeline: Option<Box<watch::Timeline>>,
+    early: Option<watch::Early>,
 }
 
 /// What came out of a run.
@@ -125,6 +135,10 @@ pub struct Outcome {
     pub tickets: BTreeMap<Place, BTreeSet<(u32, u32)>>,
     /// Waits that the next phase may overtake.
     pub late: BTreeSet<Late>,
+    /// What lies in the buffers at the end, and in the variables of the module behind them.
+    pub memory: Vec<Contents>,
+    pub timeline: Option<Box<watch::Timeline>>,
+    pub early: Option<watch::Early>,
 }
 
 impl Outcome {
@@ -176,6 +190,8 @@ impl<'a> Run<'a> {
             passes: HashMap::new(),
             late: BTreeSet::new(),
             released: false,
+            timeline: None,
+            early: None,
             options,
         };
         run.start();
@@ -298,7 +314,9 @@ impl<'a> Run<'a> {
         let places = self.asked.iter().filter(|(read, _)| decides(read)).map(|(_, place)| *place).collect();
         let tickets = self.tickets();
         let (doubts, order, flags, late) = (self.doubts, self.order, self.flags, self.late);
-        Outcome { findings, doubts, covered, order, flags, places, tickets, late }
+        let (timeline, early) = (self.timeline, self.early);
+        let memory = self.memory.buffers.into_iter().map(left).collect();
+        Outcome { findings, doubts, covered, order, flags, places, tickets, late, memory, timeline, early }
     }
 
     fn at_end(&mut self) {

@@ -1,5 +1,7 @@
 //! Which warp runs next, what unblocks it, and when nothing can go on.
 
+use fencepost_syntax::limits::{self, Ended};
+
 use super::Run;
 use super::warp::{Block, Fragment};
 use crate::report::{Doubt, Finding, Stuck, Waiting};
@@ -69,11 +71,16 @@ impl Run<'_> {
         while left > 0 && !self.stopped {
             let Some(index) = self.choose(warp) else { break };
             left = left.saturating_sub(self.advance(warp, index).max(1));
-            if fencepost_syntax::limits::is_over() {
+            if limits::is_over() {
                 self.stopped = true;
-                self.doubt(Doubt::Time);
+                self.doubt(match limits::ended() {
+                    Some(Ended::Memory) => Doubt::Memory,
+                    Some(Ended::Cancelled) => Doubt::Cancelled,
+                    _ => Doubt::Time,
+                });
             }
         }
+        limits::worked(self.warps[warp].steps - before);
         let total: u64 = self.warps.iter().map(|warp| warp.steps).sum();
         if total > self.options.steps {
             self.stopped = true;

@@ -10,6 +10,7 @@
 mod compare;
 mod differential;
 mod edits;
+mod fatbin;
 mod flags;
 mod footprint_fragments;
 mod footprint_matrix;

@@ -1,6 +1,9 @@
 //! What `fencepost kernel` says: findings with their lines, doubts, what was covered; as text, JSON and SARIF.
 
+pub mod baseline;
+pub mod between;
 mod mutants;
+pub mod picture;
 mod sarif;
 mod words;
 
@@ -28,13 +31,23 @@ pub struct Told {
     pub version: u32,
     pub file: String,
     pub entry: String,
+    /// Its name, or its number in a file with several launches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch: Option<String>,
     pub answer: Answer,
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub cluster: [u32; 3],
     pub shared: u32,
     pub schedules: u32,
+    /// What of the launch is a guess.
+    pub guessed: Vec<String>,
     pub findings: Vec<ToldFinding>,
+    /// Findings that the baseline knows: they are not among the others.
+    pub suppressed: u64,
+    /// Those findings themselves.
+    #[serde(skip)]
+    pub known: Vec<ToldFinding>,
     pub doubts: Vec<ToldDoubt>,
     pub assumptions: Vec<String>,
     pub covered: Covered,
@@ -46,6 +59,8 @@ pub enum Answer {
     /// No execution of this launch has a race, hangs or breaks a protocol.
     Proved,
     Found,
+    /// Nothing but findings that the baseline knows.
+    Known,
     /// Races under some readings of the ISA only.
     Depends,
     /// Nothing was found, and nothing is proved.
@@ -94,6 +109,9 @@ pub struct Place {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceLine>,
     pub note: String,
+    /// The module, where it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 #[derive(Serialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -122,7 +140,8 @@ impl About<'_> {
         let instruction = &self.entry.code[pc as usize];
         let position = self.source.position(instruction.span.start);
         let text = self.source.slice(instruction.span).split_whitespace().collect::<Vec<_>>().join(" ");
-        Place { line: position.line, column: position.column, text, source: self.source_line(pc), note }
+        let source = self.source_line(pc);
+        Place { line: position.line, column: position.column, text, source, note, file: None }
     }
 
     fn source_line(&self, pc: Pc) -> Option<SourceLine> {
@@ -166,25 +185,22 @@ impl About<'_> {
 /// Puts a report into words.
 pub fn tell(report: &Report, about: &About, mend: &dyn Fn(&Race) -> Option<Insertion>) -> Told {
     let findings = findings(report, about, mend);
-    let certain = findings.iter().any(|finding| finding.not_under.is_empty());
-    let answer = match () {
-        () if certain => Answer::Found,
-        () if !findings.is_empty() => Answer::Depends,
-        () if !report.doubts.is_empty() => Answer::Unproved,
-        () => Answer::Proved,
-    };
     let covered = &report.covered;
-    Told {
+    let mut told = Told {
         version: 1,
         file: about.source.name.clone(),
         entry: about.entry.name.clone(),
-        answer,
+        launch: None,
+        answer: Answer::Unproved,
         grid: about.launch.grid,
         block: about.launch.block,
         cluster: about.launch.cluster,
         shared: about.launch.shared,
         schedules: report.schedules,
+        guessed: Vec::new(),
         findings,
+        suppressed: 0,
+        known: Vec::new(),
         doubts: report.doubts.iter().map(|doubt| told_doubt(doubt, about)).collect(),
         assumptions: report.assumptions.iter().map(|text| (*text).to_owned()).collect(),
         covered: Covered {
@@ -197,7 +213,47 @@ pub fn tell(report: &Report, about: &About, mend: &dyn Fn(&Race) -> Option<Inser
             barriers: covered.barriers,
             cells: covered.cells,
         },
+    };
+    told.judge();
+    told
+}
+
+impl Told {
+    /// The answer that follows from what was found and what is in doubt.
+    pub fn judge(&mut self) {
+        let certain = self.findings.iter().any(|finding| finding.not_under.is_empty());
+        self.answer = match () {
+            () if certain => Answer::Found,
+            () if !self.findings.is_empty() => Answer::Depends,
+            () if !self.doubts.is_empty() => Answer::Unproved,
+            // What is known is there all the same: this is no proof.
+            () if !self.known.is_empty() => Answer::Known,
+            () => Answer::Proved,
+        };
     }
+}
+
+/// One line for all launches of a command.
+pub fn summary_text(told: &[Told]) -> String {
+    let count = |answer: Answer| told.iter().filter(|told| told.answer == answer).count();
+    let mut parts = Vec::new();
+    for (answer, words) in [
+        (Answer::Found, "with findings"),
+        (Answer::Depends, "dependent on how the ISA is read"),
+        (Answer::Unproved, "not proved"),
+        (Answer::Known, "with known findings only"),
+        (Answer::Proved, "proved"),
+    ] {
+        match count(answer) {
+            0 => {}
+            number => parts.push(format!("{number} {words}")),
+        }
+    }
+    let launches = match told.len() {
+        1 => "1 launch".to_owned(),
+        number => format!("{number} launches"),
+    };
+    format!("{launches}: {}\n", if parts.is_empty() { "none".to_owned() } else { parts.join(", ") })
 }
 
 /// Races with the same source lines, ways and reason are one finding.
@@ -248,6 +304,15 @@ fn told_race(
     }
 }
 
+/// A doubt about the launch as a whole.
+pub fn add_doubt(told: &mut Told, doubt: &Doubt) {
+    let (message, _) = words::doubt(doubt);
+    if !told.doubts.iter().any(|other| other.message == message) {
+        told.doubts.push(ToldDoubt { message, place: None });
+    }
+    told.judge();
+}
+
 fn told_doubt(doubt: &Doubt, about: &About) -> ToldDoubt {
     let (message, pc) = words::doubt(doubt);
     ToldDoubt { message, place: pc.map(|pc| about.place(pc, String::new())) }
@@ -259,9 +324,14 @@ pub fn json(told: &Told) -> String {
 }
 
 pub fn text(told: &Told) -> String {
-    let mut text = format!("{} in {}: {}\n", told.entry, told.file, answer(told));
+    let launch = told.launch.as_ref().map_or_else(String::new, |name| format!(", launch {name}"));
+    let mut text = format!("{} in {}{launch}: {}\n", told.entry, told.file, answer(told));
     for finding in &told.findings {
         finding_text(&mut text, finding);
+    }
+    if told.suppressed > 0 {
+        let known = phrase::count(told.suppressed, "known finding");
+        let _ = writeln!(text, "  left out: {known} of the baseline");
     }
     if !told.doubts.is_empty() {
         text.push_str("not proved:\n");
@@ -281,6 +351,9 @@ pub fn text(told: &Told) -> String {
         phrase::count(covered.barriers, "barrier"),
         phrase::count(covered.cells, "checked cell"),
     );
+    if !told.guessed.is_empty() {
+        let _ = writeln!(text, "  guessed: {}", told.guessed.join("; "));
+    }
     for assumption in &told.assumptions {
         let _ = writeln!(text, "  assumed: {assumption}");
     }
@@ -289,8 +362,12 @@ pub fn text(told: &Told) -> String {
 
 fn answer(told: &Told) -> String {
     match told.answer {
-        Answer::Proved => "proved for this launch: no race, no hang, no protocol error".to_owned(),
+        Answer::Proved => {
+            let launch = if told.guessed.is_empty() { "this launch" } else { "the guessed launch" };
+            format!("proved for {launch}: no race, no hang, no protocol error")
+        }
         Answer::Found => phrase::count(told.findings.len() as u64, "finding"),
+        Answer::Known => "nothing new, and not proved".to_owned(),
         Answer::Depends => {
             let mut readings: Vec<&str> =
                 told.findings.iter().flat_map(|finding| finding.not_under.iter().map(String::as_str)).collect();
@@ -326,7 +403,8 @@ fn finding_text(text: &mut String, finding: &ToldFinding) {
 
 fn place_text(text: &mut String, place: &Place) {
     let source = place.source.as_ref().map_or_else(String::new, |line| format!(" ({}:{})", line.file, line.line));
-    let _ = writeln!(text, "  line {}{source}: {}", place.line, shortened(&place.text));
+    let file = place.file.as_ref().map_or_else(String::new, |file| format!("{file}, "));
+    let _ = writeln!(text, "  {file}line {}{source}: {}", place.line, shortened(&place.text));
     if !place.note.is_empty() {
         let _ = writeln!(text, "    {}", place.note);
     }

@@ -191,8 +191,18 @@ pub(super) fn doubt(doubt: &Doubt) -> (String, Option<Pc>) {
         Doubt::Steps => ("the limit of instructions was reached".to_owned(), None),
         Doubt::Time => ("the time was over".to_owned(), None),
         Doubt::Memory => ("the memory limit was reached".to_owned(), None),
+        Doubt::Cancelled => ("it was stopped".to_owned(), None),
+        Doubt::Before => {
+            ("a launch before it is not proved: what that one leaves in memory is not determined".to_owned(), None)
+        }
+        Doubt::Beside => {
+            ("a launch that may run at the same time synchronises with it through memory".to_owned(), None)
+        }
         Doubt::Flags { pc } => {
             ("threads synchronise through this place in memory: one run does not stand for all".to_owned(), Some(*pc))
+        }
+        Doubt::Disturbed => {
+            ("it races with a launch that may run at the same time, whose report has the race".to_owned(), None)
         }
         Doubt::Footprint { pc, why } => (format!("which bytes it touches is not known: {why}"), Some(*pc)),
     }

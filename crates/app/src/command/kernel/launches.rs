@@ -1,0 +1,314 @@
+//! One unit of work: its launches, each with its module and entry, and the answers for them.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use fencepost_kernel::check::{Limits, check};
+use fencepost_kernel::code::{Entry, Module};
+use fencepost_kernel::launch::Launch;
+use fencepost_kernel::launch::program::{self, Step};
+use fencepost_kernel::launch::read::{Wrong, of_text, unchecked, validate};
+use fencepost_kernel::launch::template::{Facts, from_facts};
+use fencepost_kernel::mend::mend;
+use fencepost_kernel::mutate::mutate;
+use fencepost_kernel::order::Race;
+use fencepost_syntax::limits;
+use fencepost_tell::output::kernel::{About, Told, mutants_text, picture, tell};
+
+use super::entries;
+use super::modules::Text;
+use super::sequence;
+use crate::cli::kernel::Kernel;
+use crate::inputs::{read_regular, reason, shown};
+use crate::memory;
+use crate::signals::CANCELLED;
+use crate::terminal;
+
+/// After this no further repair is looked for.
+const MENDING: Duration = Duration::from_secs(2);
+
+pub(super) enum Unit {
+    /// All entries of a module, under launches that are guessed.
+    Guess(usize),
+    /// A launch file: its name and text.
+    File(String, String),
+}
+
+/// What came out of a unit.
+#[derive(Default)]
+pub(super) struct Answered {
+    /// For standard error.
+    pub(super) messages: String,
+    pub(super) bad_input: bool,
+    /// With the text of the picture, if one is wanted.
+    pub(super) told: Vec<(Told, Option<String>)>,
+    pub(super) mutants: String,
+    /// What was not begun when the user asked to stop.
+    pub(super) skipped: Vec<String>,
+}
+
+impl Answered {
+    pub(super) fn refuse(&mut self, why: &str) {
+        let error = terminal::stderr_colour().paint("1;31", "error");
+        self.messages.push_str(&format!("{error}: {why}\n"));
+        self.bad_input = true;
+    }
+}
+
+pub(super) struct Work<'a> {
+    pub(super) options: &'a Kernel,
+    pub(super) texts: &'a [Text],
+}
+
+/// A launch with all that is needed to run it.
+pub(super) struct Target<'m> {
+    pub(super) text: &'m Text,
+    pub(super) module: &'m Module,
+    pub(super) entry: &'m Entry,
+    pub(super) launch: Launch,
+}
+
+impl Target<'_> {
+    pub(super) fn about(&self) -> About<'_> {
+        About { source: &self.text.source, module: self.module, entry: self.entry, launch: &self.launch }
+    }
+}
+
+impl Work<'_> {
+    pub(super) fn unit(&self, unit: &Unit) -> Answered {
+        let mut answered = Answered::default();
+        match unit {
+            Unit::Guess(index) => self.guess(&self.texts[*index], &mut answered),
+            Unit::File(name, text) => self.file(name, text, &mut answered),
+        }
+        answered
+    }
+
+    /// Every entry of a module under the template's launch.
+    fn guess(&self, text: &Text, answered: &mut Answered) {
+        if CANCELLED.load(Ordering::Relaxed) {
+            answered.skipped.push(text.source.name.clone());
+            return;
+        }
+        let Some(module) = parsed(text, answered) else { return };
+        let found = match entries(&module, self.options.entry.as_deref()) {
+            Ok(found) => found,
+            // With several modules, those that lack the entry are not meant.
+            Err(_) if self.texts.len() > 1 && self.any_has_entry() => return,
+            Err(why) => return answered.refuse(&why),
+        };
+        for entry in found {
+            let facts = text.facts(&entry.name).cloned().unwrap_or_else(Facts::default);
+            let template = from_facts(entry, &facts);
+            let name = format!("the guessed launch of `{}`", entry.name);
+            let step = match program::parse(&template.text) {
+                Ok(program) => program.steps.into_iter().next(),
+                Err(wrong) => return refuse(answered, &name, &wrong),
+            };
+            let Some(step) = step else { continue };
+            match self.launch(&step, text, &module, entry) {
+                Ok(target) => self.answer(&target, template.guessed, answered),
+                Err(wrong) => refuse(answered, &name, &wrong),
+            }
+        }
+    }
+
+    fn any_has_entry(&self) -> bool {
+        let name = self.options.entry.as_deref().unwrap_or_default();
+        self.texts.iter().any(|text| text.source.text.contains(name))
+    }
+
+    /// The launches of a file.
+    fn file(&self, name: &str, text: &str, answered: &mut Answered) {
+        let program = match program::parse(text) {
+            Ok(program) => program,
+            Err(wrong) => return refuse(answered, name, &wrong),
+        };
+        let modules: Vec<(&Text, Module)> = self
+            .texts
+            .iter()
+            .filter(|text| program.steps.iter().any(|step| self.may_hold(step, text)))
+            .filter_map(|text| Some((text, parsed(text, answered)?)))
+            .collect();
+        let mut steps = Vec::new();
+        for step in &program.steps {
+            match self.targets(step, &modules) {
+                Ok(targets) => steps.push(targets),
+                Err(wrong) => return refuse(answered, name, &wrong),
+            }
+        }
+        if let [targets] = steps.as_slice() {
+            for target in targets {
+                self.answer(target, Vec::new(), answered);
+            }
+            return;
+        }
+        let mut targets = Vec::new();
+        for (own, step) in steps.into_iter().zip(&program.steps) {
+            if own.len() > 1 {
+                let entry = own[0].entry.name.clone();
+                let why = format!("{name}: {} modules have an entry `{entry}`: name one with `module`", own.len());
+                return answered.refuse(&why);
+            }
+            targets.extend(own.into_iter().map(|target| (target, step)));
+        }
+        sequence::check(self, &program, targets, answered);
+    }
+
+    fn may_hold(&self, step: &Step, text: &Text) -> bool {
+        let entry = self.options.entry.as_ref().or(step.entry.as_ref());
+        let is_named = step.module.as_ref().is_none_or(|module| text.source.name.ends_with(module.as_str()));
+        is_named && (self.texts.len() == 1 || entry.is_none_or(|entry| text.source.text.contains(entry.as_str())))
+    }
+
+    /// The modules and entries that a launch is for: all that have the entry.
+    fn targets<'m>(&self, step: &Step, modules: &'m [(&'m Text, Module)]) -> Result<Vec<Target<'m>>, Wrong> {
+        let name = self.options.entry.as_deref().or(step.entry.as_deref());
+        let mut found = Vec::new();
+        let mut why = String::new();
+        for (text, module) in modules.iter().filter(|(text, _)| self.may_hold(step, text)) {
+            match entries(module, name) {
+                Ok(entries) => found.extend(entries.into_iter().map(|entry| (*text, module, entry))),
+                Err(error) => why = error,
+            }
+        }
+        let wrong = |message: String| Err(Wrong { line: None, message });
+        if found.is_empty() && why.is_empty() {
+            return wrong(format!("no module has an entry `{}`", name.unwrap_or_default()));
+        }
+        if found.is_empty() {
+            return wrong(why);
+        }
+        if name.is_none() && found.len() > 1 {
+            return wrong("there are several entries: name one with `entry`".to_owned());
+        }
+        found.into_iter().map(|(text, module, entry)| self.launch(step, text, module, entry)).collect()
+    }
+
+    fn launch<'m>(
+        &self,
+        step: &Step,
+        text: &'m Text,
+        module: &'m Module,
+        entry: &'m Entry,
+    ) -> Result<Target<'m>, Wrong> {
+        let file = |path: &Path| {
+            read_regular(path).map_err(|error| format!("cannot read `{}`: {}", shown(path), reason(&error)))
+        };
+        let mut launch = unchecked(step, entry, &file)?;
+        // Triton knows how much shared memory its kernel needs.
+        if let (0, Some(shared)) = (launch.shared, text.facts(&entry.name).and_then(|facts| facts.shared)) {
+            launch.shared = shared;
+        }
+        let launch = changed(launch, self.options, entry)?;
+        validate(&launch, module, entry)?;
+        Ok(Target { text, module, entry, launch })
+    }
+
+    fn answer(&self, target: &Target, guessed: Vec<String>, answered: &mut Answered) {
+        if CANCELLED.load(Ordering::Relaxed) {
+            answered.skipped.push(format!("{} in {}", target.entry.name, target.text.source.name));
+            return;
+        }
+        if self.options.mutate {
+            return self.answer_mutants(target, answered);
+        }
+        let mut told = self.told(target);
+        told.guessed = guessed;
+        let picture = self.picture(target);
+        answered.told.push((told, picture));
+    }
+
+    pub(super) fn answer_mutants(&self, target: &Target, answered: &mut Answered) {
+        let limits = limits_of(self.options);
+        let mutants = self.limited(|| mutate(target.module, target.entry, &target.launch, &limits));
+        answered.mutants.push_str(&mutants_text(&mutants, &target.about()));
+    }
+
+    pub(super) fn told(&self, target: &Target) -> Told {
+        let limits = limits_of(self.options);
+        let (entry, launch) = (target.entry, &target.launch);
+        self.limited(|| {
+            let report = check(target.module, entry, launch, &limits);
+            // Every proposal is a run of its own: no more than a few, and none that takes longer than people wait.
+            let until = Instant::now() + MENDING;
+            let repair = |race: &Race| {
+                let in_time = Instant::now() < until;
+                let text = &target.text.source.text;
+                in_time.then(|| mend(text, entry, launch, &limits, &report.findings, race)).flatten()
+            };
+            tell(&report, &target.about(), &repair)
+        })
+    }
+
+    pub(super) fn picture(&self, target: &Target) -> Option<String> {
+        self.options.picture.as_ref()?;
+        let limits = limits_of(self.options);
+        self.limited(|| Some(picture::draw(&target.about(), limits.steps)))
+    }
+
+    /// Does the work under the limits of the command line.
+    pub(super) fn limited<T>(&self, work: impl FnOnce() -> T) -> T {
+        let deadline = self.options.time_limit.map(|time| Instant::now() + time);
+        let _entered = limits::enter(deadline, Some(memory::signals()));
+        work()
+    }
+}
+
+pub(super) fn limits_of(options: &Kernel) -> Limits {
+    Limits { steps: options.steps, schedules: options.schedules.max(1) }
+}
+
+/// A module with entries; else its errors are said.
+fn parsed(text: &Text, answered: &mut Answered) -> Option<Module> {
+    match text.parse() {
+        Ok(module) if module.entries.is_empty() => {
+            answered.refuse(&format!("`{}` has no .entry", text.source.name));
+            None
+        }
+        Ok(module) => Some(module),
+        Err(messages) => {
+            answered.messages.push_str(&messages);
+            answered.bad_input = true;
+            None
+        }
+    }
+}
+
+fn refuse(answered: &mut Answered, name: &str, wrong: &Wrong) {
+    let place = wrong.line.map_or_else(|| name.to_owned(), |line| format!("{name}:{line}"));
+    answered.refuse(&format!("{place}: {}", wrong.message));
+}
+
+/// What the flags change of a launch.
+fn changed(mut launch: Launch, options: &Kernel, entry: &Entry) -> Result<Launch, Wrong> {
+    let wrong = |message: String| Err(Wrong { line: None, message });
+    for (given, size) in [
+        (&options.grid, &mut launch.grid),
+        (&options.block, &mut launch.block),
+        (&options.cluster, &mut launch.cluster),
+    ] {
+        if given.len() > 3 || given.contains(&0) {
+            return wrong("sizes are one to three numbers from 1".to_owned());
+        }
+        if !given.is_empty() {
+            *size = [1; 3];
+            size[..given.len()].copy_from_slice(given);
+        }
+    }
+    if let Some(shared) = options.shared {
+        launch.shared = shared;
+    }
+    for parameter in &options.parameters {
+        let Some((name, value)) = parameter.split_once('=') else {
+            return wrong(format!("`{parameter}` is no N=VALUE"));
+        };
+        let index: Option<usize> =
+            name.parse().ok().or_else(|| entry.parameters.iter().position(|own| own.name == name));
+        let slot = index.and_then(|index| Some((entry.parameters.get(index)?, launch.arguments.get_mut(index)?)));
+        let Some((parameter, slot)) = slot else { return wrong(format!("there is no parameter `{name}`")) };
+        *slot = of_text(value, parameter)?;
+    }
+    Ok(launch)
+}
