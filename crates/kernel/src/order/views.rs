@@ -311,7 +311,7 @@ impl Known {
         }
         for (_, gate) in &self.fenced_in_cta {
             assert!(within(&gate.base.threads, &base.threads), "a gate knows more than base");
-            assert!(within(&gate.handed.threads, &self.handed.threads), "a gate knows more than what was handed over");
+            assert!(within(&gate.handed.threads, &base.threads), "a gate knows of ends that base does not");
         }
     }
 
@@ -510,7 +510,7 @@ pub(super) fn with_own(known: &Known, times: &Times, cta: Cta, warp: Warp, lanes
         entry(&mut known.fenced_by_thread, *domain).raise(warp, lanes, *fenced);
         let gate = entry(&mut known.fenced_in_cta, (*domain, cta));
         gate.base.raise(warp, lanes, *fenced);
-        gate.handed.raise(warp, lanes, *fenced);
+        gate.handed.raise(warp, lanes, (*fenced).min(times.waited));
     }
     known.initialised.raise(warp, lanes, times.initialised);
     raise(&mut known.tensor_out, warp, lanes, times.tensor_out);

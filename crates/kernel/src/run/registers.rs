@@ -3,7 +3,7 @@
 //! A register of a product is nobody's until a wait covers the product, and a `wgmma.fence` separates a product from every
 //! access to its registers, and from the start of the thread. Products of one shape may follow each other on one accumulator,
 //! and several may read one fragment, without either. The results of `tcgen05.ld` need no such books: a true
-//! dependency through a register is respected without a wait (9.7.18.6.4.5).
+//! dependency through a register is respected without a wait (9.7.18.6.4).
 
 use std::collections::HashMap;
 

@@ -222,6 +222,140 @@ fn copies_to_tensor_memory_follow_products_of_their_thread() {
     assert_eq!(agree(vec![(0, vec![mma(false), copy, mma(true)])]), [true, true]);
 }
 
+#[test]
+fn a_message_to_itself_does_not_hand_over_its_own_copy() {
+    let own = [arrive_expecting("ma", 16), bulk_load(), wait("ma", 0), arrive("mb"), wait("mb", 0), WARP];
+    let first = [&[init("ma", 1), init("mb", 1), BAR], &own[..]].concat();
+    assert_eq!(agree(vec![(0, first), (0, vec![BAR, WARP, load(place("sa", 0))])]), [false, true]);
+}
+
+#[test]
+fn lanes_that_wait_together_receive_from_each_other() {
+    let [_, over] = MEET;
+    let relaxed = Item::ClusterArrive { relaxed: true };
+    let threads = vec![
+        (0, vec![store(place("sa", 0)), FENCE, WARP, relaxed, over]),
+        (0, [&[WARP], &MEET[..]].concat()),
+        (0, [&MEET[..], &OUT[..]].concat()),
+    ];
+    assert_eq!(agree(threads), [true, true]);
+}
+
+#[test]
+fn a_phase_seen_in_the_warp_is_seen_in_execution_order() {
+    let meet = Item::WarpSync { mask: 6 };
+    let seen = Item::Wait { at: "ma", parity: 0, acquire: false, scope: Scope::Cta };
+    let mma = Item::Mma { to: "ta", from: ["sa", "sb"], wide: false };
+    let read = [Item::TensorLoad { from: "ta" }, Item::TensorWait { load: true }];
+    let threads = |after: &[Item]| {
+        vec![
+            (0, vec![init("ma", 1), BAR, mma, Item::TensorCommit { at: "ma" }]),
+            (0, vec![BAR, seen, meet]),
+            (0, [&[BAR, meet], after, &read[..]].concat()),
+        ]
+    };
+    assert_eq!(agree(threads(&[Item::TensorAfter])), [true, true]);
+    assert_eq!(agree(threads(&[])), [false, false]);
+}
+
+#[test]
+fn tensor_memory_is_handed_over_between_two_fences() {
+    let write = [Item::TensorStore { to: "ta" }, Item::TensorWait { load: false }];
+    let read = [Item::TensorLoad { from: "ta" }, Item::TensorWait { load: true }];
+    let threads = |before: &[Item], after: &[Item]| {
+        vec![(0, [&write[..], before, &[BAR]].concat()), (0, [&[BAR], after, &read[..]].concat())]
+    };
+    assert_eq!(agree(threads(&[Item::TensorBefore], &[Item::TensorAfter])), [true, true]);
+    assert_eq!(agree(threads(&[], &[Item::TensorAfter])), [false, true]);
+    assert_eq!(agree(threads(&[Item::TensorBefore], &[])), [false, true]);
+}
+
+#[test]
+fn a_copy_of_a_thread_is_fenced_when_it_is_over() {
+    let copy = [Item::Copy { to: place("sa", 0), from: place("ga", 0) }, Item::CopyWait { pending: None }];
+    let threads = |fence: &[Item]| vec![(0, [&copy[..], fence, &[BAR]].concat()), (0, [&[BAR], &OUT[..]].concat())];
+    assert_eq!(agree(threads(&[FENCE])), [true, true]);
+    assert_eq!(agree(threads(&[])), [false, false]);
+}
+
+#[test]
+fn a_relaxed_barrier_hands_over_initialisations_that_are_fenced() {
+    let [_, over] = MEET;
+    let relaxed = Item::ClusterArrive { relaxed: true };
+    let threads = |fence: &[Item]| {
+        vec![(0, [&[init("ma", 1)], fence, &[relaxed, over]].concat()), (0, vec![relaxed, over, arrive("ma")])]
+    };
+    assert_eq!(agree(threads(&[Item::FenceInit])), [true, true]);
+    assert_eq!(agree(threads(&[])), [false, false]);
+}
+
+/// A fence of the writer alone is right by practice, one of the reader's CTA by the paper (reading async-fence).
+#[test]
+fn between_two_ctas_it_takes_two_fences() {
+    let threads = |early: &[Item], late: &[Item]| {
+        let copy = [arrive_expecting("ma", 16), bulk_load(), wait("ma", 0)];
+        vec![
+            (0, [&[store(place("ga", 0))], early, &MEET[..]].concat()),
+            (1, [&[init("ma", 1)], &MEET[..], late, &copy[..]].concat()),
+        ]
+    };
+    assert_eq!(agree(threads(&[FENCE], &[FENCE])), [true, true]);
+    assert_eq!(agree(threads(&[FENCE], &[])), [false, true]);
+    assert_eq!(agree(threads(&[], &[FENCE])), [false, true]);
+    assert_eq!(agree(threads(&[], &[])), [false, false]);
+}
+
+#[test]
+fn a_fence_stands_behind_what_it_is_about() {
+    let x = place("sa", 0);
+    assert_eq!(agree(vec![(0, [&[store(x), FENCE], &OUT[..]].concat())]), [true, true]);
+    assert_eq!(agree(vec![(0, [&[FENCE, store(x)], &OUT[..]].concat())]), [false, false]);
+}
+
+/// Whether the end of a product is a fence for its operands is the reading tcgen05-completion-fence.
+#[test]
+fn operands_of_a_product_are_written_again_behind_a_fence() {
+    let mma = Item::Mma { to: "ta", from: ["sa", "sb"], wide: false };
+    let threads = |fence: &[Item]| {
+        let first = [init("ma", 1), mma, Item::TensorCommit { at: "ma" }, wait("ma", 0)];
+        vec![(0, [&first[..], fence, &[store(place("sa", 0))]].concat())]
+    };
+    assert_eq!(agree(threads(&[FENCE])), [true, true]);
+    assert_eq!(agree(threads(&[])), [false, true]);
+}
+
+/// Order across proxies is not transitive: the first store is fenced by nobody that made it.
+#[test]
+fn what_is_overwritten_may_still_race() {
+    let x = place("sa", 0);
+    let last = [&[BAR, BAR], &OUT[..]].concat();
+    let threads = vec![(0, vec![store(x), BAR, BAR]), (0, vec![BAR, store(x), FENCE, BAR]), (0, last)];
+    assert_eq!(agree(threads), [false, true]);
+}
+
+#[test]
+fn strong_accesses_compete_within_both_scopes_and_on_the_same_bytes() {
+    let x = place("ga", 0);
+    let (write, read) =
+        (|scope| Item::Store { to: x, scope: Some(scope) }, |scope| Item::Load { from: x, scope: Some(scope) });
+    for (first, second, right) in
+        [(Scope::Gpu, Scope::Gpu, true), (Scope::Cta, Scope::Gpu, false), (Scope::Gpu, Scope::Cta, false)]
+    {
+        let found = races(vec![(0, vec![write(first)]), (1, vec![read(second)])], Layout::Warps);
+        assert_eq!(found.map(|found| found.is_empty()), [right, right], "{first:?} {second:?}");
+    }
+    let kernel = |read: &str| {
+        format!(
+            "setp.eq.u32 %p0, %r0, 0;\nmov.u64 %rd0, ga;\n@%p0 st.relaxed.gpu.global.u64 [%rd0], 1;\n\
+             setp.eq.u32 %p1, %r0, 32;\n@%p1 {read};\nexit;"
+        )
+    };
+    assert!(found(&kernel("ld.relaxed.gpu.global.u64 %rd1, [%rd0]"), 64).is_empty());
+    for read in ["ld.relaxed.gpu.global.u32 %r1, [%rd0]", "ld.relaxed.gpu.global.v2.u32 {%r1, %r2}, [%rd0]"] {
+        assert!(matches!(found(&kernel(read), 64)[..], [Finding::Race { .. }]), "{read}");
+    }
+}
+
 /// What a whole check of a kernel without parameters finds.
 fn found(body: &str, threads: u32) -> Vec<Finding> {
     let text = format!(
@@ -254,9 +388,19 @@ fn a_deallocation_comes_after_what_was_handed_over() {
     assert!(found(&kernel("tcgen05.fence::before_thread_sync;"), 160).is_empty());
 }
 
-/// Two lanes copy in one instruction, and one of them arrives.
+/// Two lanes copy in one instruction, and one of them arrives or waits.
 #[test]
-fn an_arrival_behind_copies_is_about_those_of_its_lane() {
+fn an_arrival_or_a_wait_behind_copies_is_about_those_of_its_lane() {
+    let waiting = |offset: u32| {
+        format!(
+            "setp.eq.u32 %p0, %r0, 0;\nsetp.lt.u32 %p1, %r0, 2;\nsetp.eq.u32 %p2, %r0, 2;\n\
+             mov.u32 %r1, sa;\nshl.b32 %r2, %r0, 3;\nadd.u32 %r1, %r1, %r2;\nmov.u64 %rd0, ga;\n\
+             @%p1 cp.async.ca.shared.global [%r1], [%rd0], 8;\n@%p0 cp.async.wait_all;\nbar.sync 0;\n\
+             @%p2 ld.shared.u64 %rd1, [sa+{offset}];\nexit;"
+        )
+    };
+    assert!(found(&waiting(0), 32).is_empty());
+    assert!(matches!(found(&waiting(8), 32)[..], [Finding::Race { .. }]));
     let kernel = |offset: u32| {
         format!(
             "setp.eq.u32 %p0, %r0, 0;\nsetp.lt.u32 %p1, %r0, 2;\nsetp.eq.u32 %p2, %r0, 2;\n\

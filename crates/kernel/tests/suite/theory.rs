@@ -39,6 +39,19 @@ fn a_value_that_depends_on_the_schedule_must_not_decide() {
     proved(vec![vec![ticket, BAR], vec![BAR, store(x)]]);
 }
 
+/// H1: a strong read decides, and the write that it may see comes before it or behind it.
+#[test]
+fn a_strong_read_with_an_unordered_write_must_not_decide() {
+    let x = place("ga", 0);
+    let (write, read) = (
+        Item::Store { to: x, scope: Some(Scope::Gpu) },
+        Item::IfZero { from: x, scope: Some(Scope::Gpu), to: place("sa", 0) },
+    );
+    not_proved(vec![vec![write], vec![read]]);
+    not_proved(vec![vec![read], vec![write]]);
+    proved(vec![vec![write, BAR], vec![BAR, read]]);
+}
+
 /// H2: two arrivals and two meetings at one barrier, of which any two may meet.
 #[test]
 fn a_thread_must_know_that_the_last_generation_is_over() {
