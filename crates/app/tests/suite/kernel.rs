@@ -235,17 +235,6 @@ fn each_synchronisation_says_what_it_is_needed_for() {
     says(&mutants, 0, "line 35: mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 1024;: left out\n    a hang\n");
 }
 
-/// Kernels that are right, or wrong, and of which one run does not tell: synchronisation through flags in memory, a hang
-/// that takes another schedule. Each is on the safe side: unproved.
-const UNPROVED: &[&str] = &[
-    "block-scope-release-fixed.ptx",
-    "cg-grid.ptx",
-    "fence-before-barrier-fixed.ptx",
-    "libcu-pipeline-fixed.ptx",
-    "threadfence-flag.ptx",
-    "triton-10669.ptx",
-];
-
 #[test]
 fn kernels_after_public_reports_have_the_answers_that_the_rules_give() {
     let folder = root().join("corpus/kernels");
@@ -261,11 +250,9 @@ fn kernels_after_public_reports_have_the_answers_that_the_rules_give() {
         let arguments = ["kernel", &ptx.to_string_lossy(), "--launch", &launch.to_string_lossy(), "--json"];
         let run = fencepost(&here, &arguments);
         let told: serde_json::Value = serde_json::from_str(run.out.lines().next().unwrap_or("null")).expect("JSON");
-        let is_known = UNPROVED.contains(&file);
-        let right = if is_known { told["answer"] == "unproved" } else { told["answer"] == answer };
+        let right = told["answer"] == answer;
         let found = told["findings"].as_array().into_iter().flatten().map(|finding| finding["kind"].clone());
-        let has_kind =
-            kinds == "-" || is_known || found.clone().any(|kind| kinds.split(',').any(|own| own.trim() == kind));
+        let has_kind = kinds == "-" || found.clone().any(|kind| kinds.split(',').any(|own| own.trim() == kind));
         if !right || !has_kind {
             wrong.push(format!("{file}: {answer} ({kinds}), got {} {:?}", told["answer"], found.collect::<Vec<_>>()));
         }

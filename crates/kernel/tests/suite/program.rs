@@ -652,7 +652,19 @@ impl Program {
 
     /// Whether its CTAs are one cluster. Where all threads of a CTA wait together, nobody else sees its shared memory.
     pub(crate) fn is_clustered(&self) -> bool {
-        !self.items().any(|item| matches!(item, Item::Together { .. }))
+        let names_others = |item: Item| {
+            matches!(
+                item,
+                Item::RemoteLoad { .. }
+                    | Item::RemoteStore { .. }
+                    | Item::Arrive { rank: Some(_), .. }
+                    | Item::Multicast { .. }
+                    | Item::BulkPeer { .. }
+                    | Item::StoreAsync { .. }
+                    | Item::RedAsync { .. }
+            )
+        };
+        self.items().any(names_others) || !self.items().any(|item| matches!(item, Item::Together { .. }))
     }
 
     /// The most threads of a CTA.

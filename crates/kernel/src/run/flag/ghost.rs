@@ -59,9 +59,12 @@ impl Ghost {
     }
 }
 
+/// What lanes of a warp know, by groups that know the same.
+type Groups = Vec<(u32, Rc<Views>)>;
+
 /// What is put back. Warps from the moment on at which they may move.
 struct State {
-    warps: BTreeMap<usize, (Warp, Vec<(u32, Rc<Views>)>)>,
+    warps: BTreeMap<usize, (Warp, Groups)>,
     barriers: HashMap<(Cta, u32), Named>,
     symbols: Saved,
     memory_symbols: BTreeMap<(Region, u64), (NodeId, u8)>,
@@ -72,6 +75,13 @@ struct State {
     questions: usize,
     decisions: usize,
     sc_fences: Vec<Rc<crate::order::Message>>,
+}
+
+/// A round that was tried: what it decided, the question, and whether it is kept as one that leads back.
+struct Tried {
+    decisions: Vec<(NodeId, u64)>,
+    question: QuestionId,
+    returned: bool,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -93,35 +103,35 @@ impl Run<'_> {
     ) -> (BTreeSet<u64>, bool) {
         let (mut again, mut unclear) = (BTreeSet::new(), false);
         // What leads the same way as a value that was tried is not tried.
-        let mut tried: Vec<(Vec<(NodeId, u64)>, QuestionId, Option<QuestionId>)> = Vec::new();
+        let mut tried: Vec<Tried> = Vec::new();
         for value in std::iter::once(&now).chain(values.iter().filter(|value| **value != now)) {
             if again.contains(value) {
                 continue;
             }
-            let same = tried.iter().find(|(decisions, question, _)| {
-                !decisions.is_empty() && decisions.iter().all(|own| self.decides_alike(*own, *question, *value))
-            });
-            if let Some((_, _, returned)) = same {
-                if let Some(kept) = *returned {
+            let alike = |own: &&Tried| {
+                let mut decisions = own.decisions.iter();
+                !own.decisions.is_empty() && decisions.all(|one| self.decides_alike(*one, own.question, *value))
+            };
+            if let Some(Tried { question, returned, .. }) = tried.iter().find(alike) {
+                if *returned {
                     again.insert(*value);
-                    if let Some(given) = &mut self.flags_of.questions[kept as usize].forced {
+                    if let Some(given) = &mut self.flags_of.questions[*question as usize].forced {
                         given.insert(*value);
                     }
                 }
                 continue;
             }
             let (end, ghost) = self.round(warp, index, lane, *value, true);
-            let returned = end == End::Returned;
+            let mut returned = end == End::Returned;
+            if returned {
+                let (second, _) = self.checked_rounds(warp, index, lane, *value, &ghost);
+                returned = second == End::Returned;
+            }
             if returned {
                 again.insert(*value);
-                let (second, _) = self.checked_rounds(warp, index, lane, *value, &ghost);
-                if second != End::Returned {
-                    again.remove(value);
-                }
             }
             unclear |= end == End::Stuck;
-            let kept = returned.then_some(ghost.question);
-            tried.push((ghost.decisions, ghost.question, kept));
+            tried.push(Tried { decisions: ghost.decisions, question: ghost.question, returned });
         }
         (again, unclear)
     }

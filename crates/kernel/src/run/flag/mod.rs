@@ -33,6 +33,9 @@ pub type Place = (Region, u64, u8);
 /// Of each place whose tickets decide, the warp and lane that takes the last one.
 pub type Last = BTreeMap<Place, (u32, u32)>;
 
+/// A write: its place, and its number there.
+type WriteId = ((Region, u64), usize);
+
 /// One lane's write of such a place.
 struct Wrote {
     warp: u32,
@@ -115,7 +118,7 @@ pub(super) struct Flags {
     pub(super) symbols: Symbols,
     fences: Vec<Fence>,
     /// Writes that a lane was told of: place and number.
-    told: BTreeMap<(u32, u32), Vec<((Region, u64), usize)>>,
+    told: BTreeMap<(u32, u32), Vec<WriteId>>,
     pub(super) ghost: Option<Ghost>,
     liveness: Option<Rc<Liveness>>,
     /// Lanes that wait, with the place and how many writes it had.
@@ -753,10 +756,12 @@ impl Run<'_> {
             }
         }
         // In the case that is looked at, the others took their tickets before.
-        for (size, log) in self.flags_of.logs.values() {
+        for (key, (_, log)) in &self.flags_of.logs {
             let last = log.writes.iter().rposition(|write| log.is_last(write) || log.is_early(write));
             if log.last.is_some() && !last.is_some_and(|last| log.is_last(&log.writes[last])) {
-                doubts.insert(Doubt::Flags { pc: Pc::from(*size) });
+                let asks = |own: &&Question| (own.place.0, own.place.1) == *key;
+                let pc = self.flags_of.questions.iter().find(asks).map_or(0, |own| own.pc);
+                doubts.insert(Doubt::Flags { pc });
             }
         }
         for decision in &self.flags_of.decisions {
