@@ -14,6 +14,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use fencepost_check::test::neutral::is_neutral;
+use fencepost_kernel::container::ENDINGS;
 use fencepost_syntax::Source;
 
 use crate::signals::CANCELLED;
@@ -21,7 +22,6 @@ use crate::visible;
 
 /// What kinds of file a folder is searched for.
 const TESTS: [&str; 2] = ["litmus", "test"];
-const MODULES: [&str; 2] = ["ptx", "fatbin"];
 
 /// The longest text that is read. A device such as `/dev/zero` has no end, and no test is so long.
 const LONGEST: u64 = 256 << 20;
@@ -175,7 +175,7 @@ pub(crate) fn collect_modules(paths: &[PathBuf]) -> Collected {
             found.inputs.push(Input::Stdin);
         } else if path.is_dir() {
             let before = found.inputs.len();
-            folder(path, &MODULES, &mut found);
+            folder(path, &ENDINGS, &mut found);
             if found.inputs.len() == before {
                 found.problems.push(Problem(format!("`{}` holds no .ptx or .fatbin file", shown(path))));
             }

@@ -21,6 +21,9 @@ pub enum Container {
     Nothing,
 }
 
+/// How names of files end that hold modules: what a folder is searched for.
+pub const ENDINGS: [&str; 2] = ["ptx", "fatbin"];
+
 /// The machine number of CUDA in ELF files.
 const EM_CUDA: u16 = 190;
 

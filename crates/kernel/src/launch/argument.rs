@@ -1,6 +1,6 @@
 //! The value of a parameter: a number that fits it, a pointer, a tensor map, bytes, or a struct of these.
 
-use super::read::{Wrong, number, numbers, wrong};
+use super::table::{Wrong, number, numbers, wrong};
 use super::toml::{Table, Value};
 use super::{Argument, BufferSpec, Field};
 use crate::code::Parameter;

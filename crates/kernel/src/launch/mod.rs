@@ -3,6 +3,7 @@
 mod argument;
 pub mod program;
 pub mod read;
+mod table;
 pub mod template;
 mod toml;
 pub mod triton;

@@ -3,7 +3,7 @@
 //! Launches of one stream run one after the other; those of two streams have no order but by `after`. With `pdl` a
 //! launch may start before the one that it follows has ended (programmatic dependent launch).
 
-use super::read::{Wrong, tables, wrong};
+use super::table::{Wrong, tables, wrong};
 use super::toml::{self, Table, Value};
 
 /// The launches of a file, in its order.

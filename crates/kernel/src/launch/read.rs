@@ -4,25 +4,16 @@ use std::path::Path;
 
 use super::argument::argument;
 use super::program::{self, Step};
+use super::table::{number, numbers, tables, wrong};
 use super::toml::{Table, Value};
 use super::{BufferSpec, Contents, Launch};
 use crate::code::{Entry, Module};
 
 pub use super::argument::of_text;
+pub use super::table::Wrong;
 
 /// Reads other files that a launch names: contents of buffers.
 pub type ReadFile<'a> = &'a dyn Fn(&Path) -> Result<Vec<u8>, String>;
-
-/// What is wrong with a launch: a line of its file if one is to blame, and a sentence.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wrong {
-    pub line: Option<usize>,
-    pub message: String,
-}
-
-pub(super) fn wrong<T>(message: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong { line: None, message: message.into() })
-}
 
 /// The launch of a file that has one.
 pub fn read(text: &str, module: &Module, entry: &Entry, file: ReadFile) -> Result<Launch, Wrong> {
@@ -132,49 +123,6 @@ pub fn validate(launch: &Launch, _module: &Module, entry: &Entry) -> Result<(), 
         return wrong(format!("`{}` uses dynamic shared memory and the launch gives none: set `shared`", entry.name));
     }
     Ok(())
-}
-
-pub(super) fn tables<'t>(table: &'t Table, name: &str) -> Result<Vec<&'t Table>, Wrong> {
-    match table.get(name) {
-        None => Ok(Vec::new()),
-        Some(Value::List(items)) => {
-            let found: Option<Vec<&Table>> = items
-                .iter()
-                .map(|item| match item {
-                    Value::Table(table) => Some(table),
-                    _ => None,
-                })
-                .collect();
-            found.ok_or_else(|| Wrong { line: None, message: format!("`{name}` is a list of tables: [[{name}]]") })
-        }
-        Some(_) => wrong(format!("`{name}` is a list of tables: [[{name}]]")),
-    }
-}
-
-pub(super) fn number(table: &Table, key: &str) -> Result<Option<i128>, Wrong> {
-    match table.get(key) {
-        None => Ok(None),
-        Some(Value::Integer(value)) => Ok(Some(*value)),
-        Some(_) => wrong(format!("`{key}` is a number")),
-    }
-}
-
-pub(super) fn numbers(table: &Table, key: &str) -> Result<Option<Vec<i128>>, Wrong> {
-    match table.get(key) {
-        None => Ok(None),
-        Some(Value::Integer(value)) => Ok(Some(vec![*value])),
-        Some(Value::List(items)) => {
-            let found: Option<Vec<i128>> = items
-                .iter()
-                .map(|item| match item {
-                    Value::Integer(value) => Some(*value),
-                    _ => None,
-                })
-                .collect();
-            found.map(Some).ok_or_else(|| Wrong { line: None, message: format!("`{key}` is a list of numbers") })
-        }
-        Some(_) => wrong(format!("`{key}` is a list of numbers")),
-    }
 }
 
 fn triple(table: &Table, key: &str, default: [u32; 3]) -> Result<[u32; 3], Wrong> {

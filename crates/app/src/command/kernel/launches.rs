@@ -1,4 +1,4 @@
-//! One unit of work: its launches, each with its module and entry, and the answers for them.
+//! Launches, each with its module and entry, and the answers for them.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -7,18 +7,15 @@ use std::time::{Duration, Instant};
 use fencepost_kernel::check::{Limits, check};
 use fencepost_kernel::code::{Entry, Module};
 use fencepost_kernel::launch::Launch;
-use fencepost_kernel::launch::program::{self, Step};
+use fencepost_kernel::launch::program::Step;
 use fencepost_kernel::launch::read::{Wrong, of_text, unchecked, validate};
-use fencepost_kernel::launch::template::{Facts, from_facts};
 use fencepost_kernel::mend::mend;
 use fencepost_kernel::mutate::mutate;
 use fencepost_kernel::order::Race;
 use fencepost_syntax::limits;
 use fencepost_tell::output::kernel::{About, Told, mutants_text, picture, tell};
 
-use super::entries;
-use super::modules::Text;
-use super::sequence;
+use super::modules::{Text, entries};
 use crate::cli::kernel::Kernel;
 use crate::inputs::{read_regular, reason, shown};
 use crate::memory;
@@ -27,13 +24,6 @@ use crate::terminal;
 
 /// After this no further repair is looked for.
 const MENDING: Duration = Duration::from_secs(2);
-
-pub(super) enum Unit {
-    /// All entries of a module, under launches that are guessed.
-    Guess(usize),
-    /// A launch file: its name and text.
-    File(String, String),
-}
 
 /// What came out of a unit.
 #[derive(Default)]
@@ -76,94 +66,14 @@ impl Target<'_> {
 }
 
 impl Work<'_> {
-    pub(super) fn unit(&self, unit: &Unit) -> Answered {
-        let mut answered = Answered::default();
-        match unit {
-            Unit::Guess(index) => self.guess(&self.texts[*index], &mut answered),
-            Unit::File(name, text) => self.file(name, text, &mut answered),
-        }
-        answered
-    }
-
-    /// Every entry of a module under the template's launch.
-    fn guess(&self, text: &Text, answered: &mut Answered) {
-        if CANCELLED.load(Ordering::Relaxed) {
-            answered.skipped.push(text.source.name.clone());
-            return;
-        }
-        let Some(module) = parsed(text, answered) else { return };
-        let found = match entries(&module, self.options.entry.as_deref()) {
-            Ok(found) => found,
-            // With several modules, those that lack the entry are not meant.
-            Err(_) if self.texts.len() > 1 && self.any_has_entry() => return,
-            Err(why) => return answered.refuse(&why),
-        };
-        for entry in found {
-            let facts = text.facts(&entry.name).cloned().unwrap_or_else(Facts::default);
-            let template = from_facts(entry, &facts);
-            let name = format!("the guessed launch of `{}`", entry.name);
-            let step = match program::parse(&template.text) {
-                Ok(program) => program.steps.into_iter().next(),
-                Err(wrong) => return refuse(answered, &name, &wrong),
-            };
-            let Some(step) = step else { continue };
-            match self.launch(&step, text, &module, entry) {
-                Ok(target) => self.answer(&target, template.guessed, answered),
-                Err(wrong) => refuse(answered, &name, &wrong),
-            }
-        }
-    }
-
-    fn any_has_entry(&self) -> bool {
-        let name = self.options.entry.as_deref().unwrap_or_default();
-        self.texts.iter().any(|text| text.source.text.contains(name))
-    }
-
-    /// The launches of a file.
-    fn file(&self, name: &str, text: &str, answered: &mut Answered) {
-        let program = match program::parse(text) {
-            Ok(program) => program,
-            Err(wrong) => return refuse(answered, name, &wrong),
-        };
-        let modules: Vec<(&Text, Module)> = self
-            .texts
-            .iter()
-            .filter(|text| program.steps.iter().any(|step| self.may_hold(step, text)))
-            .filter_map(|text| Some((text, parsed(text, answered)?)))
-            .collect();
-        let mut steps = Vec::new();
-        for step in &program.steps {
-            match self.targets(step, &modules) {
-                Ok(targets) => steps.push(targets),
-                Err(wrong) => return refuse(answered, name, &wrong),
-            }
-        }
-        if let [targets] = steps.as_slice() {
-            for target in targets {
-                self.answer(target, Vec::new(), answered);
-            }
-            return;
-        }
-        let mut targets = Vec::new();
-        for (own, step) in steps.into_iter().zip(&program.steps) {
-            if own.len() > 1 {
-                let entry = own[0].entry.name.clone();
-                let why = format!("{name}: {} modules have an entry `{entry}`: name one with `module`", own.len());
-                return answered.refuse(&why);
-            }
-            targets.extend(own.into_iter().map(|target| (target, step)));
-        }
-        sequence::check(self, &program, targets, answered);
-    }
-
-    fn may_hold(&self, step: &Step, text: &Text) -> bool {
+    pub(super) fn may_hold(&self, step: &Step, text: &Text) -> bool {
         let entry = self.options.entry.as_ref().or(step.entry.as_ref());
         let is_named = step.module.as_ref().is_none_or(|module| text.source.name.ends_with(module.as_str()));
         is_named && (self.texts.len() == 1 || entry.is_none_or(|entry| text.source.text.contains(entry.as_str())))
     }
 
     /// The modules and entries that a launch is for: all that have the entry.
-    fn targets<'m>(&self, step: &Step, modules: &'m [(&'m Text, Module)]) -> Result<Vec<Target<'m>>, Wrong> {
+    pub(super) fn targets<'m>(&self, step: &Step, modules: &'m [(&'m Text, Module)]) -> Result<Vec<Target<'m>>, Wrong> {
         let name = self.options.entry.as_deref().or(step.entry.as_deref());
         let mut found = Vec::new();
         let mut why = String::new();
@@ -186,7 +96,7 @@ impl Work<'_> {
         found.into_iter().map(|(text, module, entry)| self.launch(step, text, module, entry)).collect()
     }
 
-    fn launch<'m>(
+    pub(super) fn launch<'m>(
         &self,
         step: &Step,
         text: &'m Text,
@@ -206,7 +116,7 @@ impl Work<'_> {
         Ok(Target { text, module, entry, launch })
     }
 
-    fn answer(&self, target: &Target, guessed: Vec<String>, answered: &mut Answered) {
+    pub(super) fn answer(&self, target: &Target, guessed: Vec<String>, answered: &mut Answered) {
         if CANCELLED.load(Ordering::Relaxed) {
             answered.skipped.push(format!("{} in {}", target.entry.name, target.text.source.name));
             return;
@@ -261,7 +171,7 @@ pub(super) fn limits_of(options: &Kernel) -> Limits {
 }
 
 /// A module with entries; else its errors are said.
-fn parsed(text: &Text, answered: &mut Answered) -> Option<Module> {
+pub(super) fn parsed(text: &Text, answered: &mut Answered) -> Option<Module> {
     match text.parse() {
         Ok(module) if module.entries.is_empty() => {
             answered.refuse(&format!("`{}` has no .entry", text.source.name));
@@ -276,7 +186,7 @@ fn parsed(text: &Text, answered: &mut Answered) -> Option<Module> {
     }
 }
 
-fn refuse(answered: &mut Answered, name: &str, wrong: &Wrong) {
+pub(super) fn refuse(answered: &mut Answered, name: &str, wrong: &Wrong) {
     let place = wrong.line.map_or_else(|| name.to_owned(), |line| format!("{name}:{line}"));
     answered.refuse(&format!("{place}: {}", wrong.message));
 }

@@ -6,12 +6,12 @@
 mod launches;
 mod modules;
 mod sequence;
+mod units;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use fencepost_kernel::code::{Entry, Module};
 use fencepost_kernel::inventory;
 use fencepost_kernel::launch::template::{Facts, from_facts};
 use fencepost_tell::output::Status;
@@ -27,8 +27,9 @@ use crate::progress::Meter;
 use crate::replace::replace;
 use crate::signals::{CANCELLED, cancel_on_interrupt};
 use crate::terminal;
-use launches::{Answered, Unit, Work};
-use modules::Text;
+use launches::{Answered, Work};
+use modules::{Text, entries};
+use units::Unit;
 
 pub(crate) fn run(options: &Kernel) -> Exit {
     memory::choose(options.memory_limit);
@@ -92,16 +93,6 @@ fn describe(options: &Kernel, texts: &[Text], exit: &mut Exit) {
             }
         }
     }
-}
-
-/// The entry of this name, or all.
-fn entries<'m>(module: &'m Module, name: Option<&str>) -> Result<Vec<&'m Entry>, String> {
-    let found: Vec<&Entry> = module.entries.iter().filter(|entry| name.is_none_or(|name| entry.name == name)).collect();
-    if found.is_empty() {
-        let names: Vec<&str> = module.entries.iter().map(|entry| entry.name.as_str()).collect();
-        return Err(format!("there is no entry `{}`; there are {}", name.unwrap_or_default(), names.join(", ")));
-    }
-    Ok(found)
 }
 
 /// Launch files, or modules of which every entry is launched as one can guess.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fencepost_kernel::code::{self, Module};
+use fencepost_kernel::code::{self, Entry, Module};
 use fencepost_kernel::container::{self, Container, Kind, Part, Payload};
 use fencepost_kernel::launch::template::Facts;
 use fencepost_kernel::launch::triton::{self, Metadata};
@@ -38,6 +38,16 @@ impl Text {
         let is_same = metadata.name.as_deref().is_none_or(|name| name == entry);
         is_same.then_some(&metadata.facts)
     }
+}
+
+/// The entry of this name, or all.
+pub(super) fn entries<'m>(module: &'m Module, name: Option<&str>) -> Result<Vec<&'m Entry>, String> {
+    let found: Vec<&Entry> = module.entries.iter().filter(|entry| name.is_none_or(|name| entry.name == name)).collect();
+    if found.is_empty() {
+        let names: Vec<&str> = module.entries.iter().map(|entry| entry.name.as_str()).collect();
+        return Err(format!("there is no entry `{}`; there are {}", name.unwrap_or_default(), names.join(", ")));
+    }
+    Ok(found)
 }
 
 /// All modules that the paths lead to.
