@@ -82,10 +82,23 @@ pub struct Stuck {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Waiting {
-    Barrier { id: u32, arrived: u32, expected: u32 },
+    Barrier {
+        id: u32,
+        arrived: u32,
+        expected: u32,
+    },
     Cluster,
-    Lanes { missing: u32 },
-    Mbarrier { at: u64, phase: u32, pending: i64, bytes: i64 },
+    Lanes {
+        missing: u32,
+    },
+    Mbarrier {
+        at: u64,
+        phase: u32,
+        pending: i64,
+        bytes: i64,
+    },
+    /// The other warps of its warpgroup.
+    Products,
     Memory,
     Steps,
 }

@@ -567,8 +567,11 @@ impl Check<'_> {
                 }
                 continue;
             }
-            let repeats = self.same_value && record.kind == Kind::Write && record.path == Path::Generic;
-            if repeats && self.later.record.path == Path::Generic && earlier.bytes == bytes {
+            let one_proxy = matches!(
+                (record.path, self.later.record.path),
+                (Path::Generic, Path::Generic) | (Path::Async(_), Path::Async(_))
+            );
+            if self.same_value && record.kind == Kind::Write && one_proxy && earlier.bytes == bytes {
                 self.repeats = true;
                 continue;
             }

@@ -100,7 +100,7 @@ impl Run<'_> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn touch_with(
+    pub(super) fn touch_with(
         &mut self,
         record: RecordId,
         views: &Rc<Views>,

@@ -1,19 +1,18 @@
-//! Asynchronous copies: `cp.async`, bulk and tensor copies, `st.async`, `wgmma` (9.7.10.26 to 9.7.10.28, 9.7.17).
+//! Asynchronous copies: `cp.async`, bulk and tensor copies, `st.async` (9.7.10.26 to 9.7.10.28).
 
 use std::rc::Rc;
 
 use super::Run;
 use super::taint;
 use super::warp::lanes;
-use crate::code::op::{Completion, Op, Pc, Place, ReplaceField, Source, Space, Tensor, TensorMode, WgmmaOperand};
+use crate::code::op::{Completion, Op, Pc, Place, ReplaceField, Source, Space, Tensor, TensorMode};
 use crate::footprint::Bytes;
-use crate::footprint::matrix::{Descriptor, Major, WgmmaShape};
 use crate::footprint::tensor_copy::{Direction, Global, Piece, Shape, TensorCopy};
 use crate::footprint::tensor_map::{Field, TensorMap};
 use crate::memory::{At, Content};
 use crate::order::record::{Handle, Kind, Path, Record, StrandId, StrandKind};
 use crate::order::{Cta, Region};
-use crate::report::{Doubt, Finding};
+use crate::report::Finding;
 
 /// A tensor map, its address, and where it lies if threads can write there.
 type Map = (TensorMap, u64, Option<(Region, u64)>);
@@ -50,11 +49,7 @@ impl Run<'_> {
             }
             Op::TensormapCopyFence { to, from, .. } => self.copy_map(warp, pc, active, *to, *from),
             Op::WgmmaFence => self.warps[warp].groups.registers.fence(),
-            Op::WgmmaCommit => {
-                let groups = &mut self.warps[warp].groups;
-                let open = std::mem::take(&mut groups.wgmma_open);
-                groups.wgmma.push(open);
-            }
+            Op::WgmmaCommit => self.commit_wgmma(warp),
             Op::WgmmaWait { pending } => self.wait_wgmma(warp, active, *pending),
             Op::Wgmma { shape, types, accumulators, a, b, transposes } => {
                 self.wgmma(warp, pc, active, (shape, types), accumulators, a, *b, transposes);
@@ -388,7 +383,7 @@ impl Run<'_> {
             let reader = self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false);
             self.read_map(warp, pc, lane, reader, place, address);
             let read = self.strand_record(warp, pc, Kind::Read, Path::Async(reader));
-            self.touch_global(warp, pc, lane, read, reader, &pieces);
+            self.touch_global(warp, pc, lane, read, reader, &pieces, false);
             for receiver in self.receivers(warp, pc, lane, multicast, own) {
                 let strand =
                     if is_many { self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false) } else { reader };
@@ -436,7 +431,17 @@ impl Run<'_> {
         }
     }
 
-    fn touch_global(&mut self, warp: usize, pc: Pc, lane: u32, record: u32, strand: StrandId, pieces: &[Piece]) {
+    #[allow(clippy::too_many_arguments)]
+    fn touch_global(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        lane: u32,
+        record: u32,
+        strand: StrandId,
+        pieces: &[Piece],
+        same_value: bool,
+    ) {
         let ranges = pieces.iter().filter_map(|piece| match piece.global {
             Global::Bytes(bytes) => Some(bytes),
             Global::Fill | Global::Padding => None,
@@ -445,7 +450,8 @@ impl Run<'_> {
         for range in crate::footprint::join(ranges.collect()) {
             match self.memory.resolve(Space::Global, range.start, range.len, self.warps[warp].cta, thread) {
                 Ok(At::Memory(region, offset)) => {
-                    self.touch_strand(record, strand, lane, region, Bytes::new(offset, range.len), 0);
+                    let views = self.order.strand_views(strand);
+                    self.touch_with(record, &views, lane, region, offset, range.len, 0, same_value);
                 }
                 Ok(_) => {}
                 Err(fault) => {
@@ -456,8 +462,21 @@ impl Run<'_> {
         }
     }
 
+    /// Whether a copy out leaves global memory as it is, with values that are the same in every run: the lanes of a warp that
+    /// store one tile each start a copy.
+    fn copies_what_is_there(&mut self, warp: usize, region: Region, pieces: &[Piece]) -> bool {
+        pieces.iter().all(|piece| {
+            let Global::Bytes(bytes) = piece.global else { return true };
+            let content = self.memory.content(region, piece.shared.start, bytes.len);
+            let there = self.memory.resolve(Space::Global, bytes.start, bytes.len, self.warps[warp].cta, 0);
+            let Ok(at @ At::Memory(target, offset)) = there else { return false };
+            let taint = self.memory_taint(at, bytes.len, 0);
+            self.taints.is_token(taint) && self.memory.content(target, offset, bytes.len) == content
+        })
+    }
+
     #[allow(clippy::too_many_arguments)]
-    fn touch_shared(
+    pub(super) fn touch_shared(
         &mut self,
         warp: usize,
         pc: Pc,
@@ -516,7 +535,8 @@ impl Run<'_> {
             for range in crate::footprint::join(pieces.iter().map(|piece| piece.shared).collect()) {
                 self.touch_shared(warp, pc, lane, read, strand, region, range);
             }
-            self.touch_global(warp, pc, lane, write, strand, &pieces);
+            let same_value = !reduce && self.copies_what_is_there(warp, region, &pieces);
+            self.touch_global(warp, pc, lane, write, strand, &pieces, same_value);
             for piece in &pieces {
                 if let Global::Bytes(bytes) = piece.global {
                     let mut data = self.memory.content(region, piece.shared.start, bytes.len);
@@ -646,70 +666,6 @@ impl Run<'_> {
         self.order.change(warp as u32, active, |views, _| views.release_maps(time));
         // The instruction is one of the whole warp: what a lane copied is released by each.
         self.order.sync_warp(warp as u32, active);
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn wgmma(
-        &mut self,
-        warp: usize,
-        pc: Pc,
-        active: u32,
-        (shape, types): (&str, &[String]),
-        accumulators: &[u32],
-        a: &WgmmaOperand,
-        b: Source,
-        transposes: &[Source],
-    ) {
-        self.effect(warp, pc, active);
-        let first = active.trailing_zeros();
-        let mut words: Vec<&str> = vec![shape];
-        words.extend(types.iter().map(String::as_str));
-        let tile = match WgmmaShape::from_modifiers(&words) {
-            Ok(tile) => tile,
-            Err(why) => return self.doubt(Doubt::Footprint { pc, why }),
-        };
-        let strand = self.order.strand(StrandKind::Wgmma, warp as u32, active, true);
-        let record = self.strand_record(warp, pc, Kind::Read, Path::Async(strand));
-        let transpose = |index: usize| transposes.get(index).map_or(0, |source| self.warps[warp].get(*source, first));
-        let (of_a, of_b) = match a {
-            WgmmaOperand::Descriptor(_) => (transpose(0), transpose(1)),
-            WgmmaOperand::Registers(_) => (0, transpose(0)),
-        };
-        let mut operands = vec![(b, tile.b(Major::from_transpose(of_b)))];
-        if let WgmmaOperand::Descriptor(a) = a {
-            operands.push((*a, tile.a(Major::from_transpose(of_a))));
-        }
-        let region = Region::Shared(self.warps[warp].cta);
-        for (source, tile) in operands {
-            self.decide(warp, pc, active, source);
-            let bits = self.warps[warp].get(source, first);
-            match Descriptor::from_bits(bits).bytes(&tile) {
-                Ok(ranges) => {
-                    for range in ranges {
-                        self.touch_shared(warp, pc, first, record, strand, region, range);
-                    }
-                }
-                Err(why) => self.doubt(Doubt::Footprint { pc, why }),
-            }
-        }
-        self.warps[warp].groups.wgmma_open.push(strand);
-        self.note_product(warp, pc, active, strand, (shape, accumulators, a));
-        self.tokens(warp, active, accumulators, 0);
-    }
-
-    fn wait_wgmma(&mut self, warp: usize, active: u32, pending: u32) {
-        let time = self.order.time(warp as u32);
-        let groups = &mut self.warps[warp].groups.wgmma;
-        let count = groups.len().saturating_sub(pending as usize);
-        let done: Vec<StrandId> = groups.drain(..count).flatten().collect();
-        self.warps[warp].groups.registers.complete(&done);
-        if !done.is_empty() {
-            self.order.change(warp as u32, active, |views, _| views.times.waited = time);
-        }
-        for strand in done {
-            let handle = Handle::Lanes { warp: warp as u32, lanes: active, time, each: false };
-            self.order.complete(strand, handle);
-        }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use super::Run;
-use super::barrier::Red;
 use super::compute;
 use super::flag::symbol::{Node, Operand};
-use super::mbarrier::Arrival;
+use super::synchronise::barrier::Red;
+use super::synchronise::mbarrier::Arrival;
 use super::taint::{self, MADE_UP, MANY, WAIT};
 use super::warp::{Fragment, lanes};
 use crate::code::op::{Op, Pc, Register, Source, Unknown};

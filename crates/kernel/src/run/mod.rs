@@ -5,19 +5,15 @@
 
 mod access;
 mod asynchronous;
-mod barrier;
 mod cancel;
 mod collective;
 mod compute;
 mod execute;
 mod flag;
-mod late;
-mod mbarrier;
-mod registers;
-mod schedule;
-mod sync;
+mod matrix;
+mod synchronise;
 pub mod taint;
-mod tensor;
+mod turns;
 mod warp;
 pub mod watch;
 
@@ -33,8 +29,8 @@ use crate::order::record::{Kind, Path, Record, RecordId};
 use crate::order::{Cta, Known, Message, Order, Region};
 use crate::report::{Covered, Doubt, Finding};
 pub use flag::{Last, Place};
-pub use late::Late;
 use taint::Taints;
+pub use turns::Late;
 use warp::Warp;
 
 /// Which synchronisation through memory counts.
@@ -82,10 +78,10 @@ pub struct Run<'a> {
     memory: Memory,
     warps: Vec<Warp>,
     warps_per_cta: u32,
-    barriers: HashMap<(Cta, u32), barrier::Named>,
-    clusters: Vec<barrier::Cluster>,
-    mbarriers: HashMap<(Cta, u64), mbarrier::Mbarrier>,
-    tensor: Vec<tensor::Memory>,
+    barriers: HashMap<(Cta, u32), synchronise::barrier::Named>,
+    clusters: Vec<synchronise::barrier::Cluster>,
+    mbarriers: HashMap<(Cta, u64), synchronise::mbarrier::Mbarrier>,
+    tensor: Vec<matrix::tensor::Memory>,
     taints: Taints,
     /// Strong reads by their records.
     reads: HashMap<RecordId, u32>,
@@ -169,7 +165,7 @@ impl<'a> Run<'a> {
             barriers: HashMap::new(),
             clusters: Vec::new(),
             mbarriers: HashMap::new(),
-            tensor: (0..ctas).map(|_| tensor::Memory::default()).collect(),
+            tensor: (0..ctas).map(|_| matrix::tensor::Memory::default()).collect(),
             taints,
             reads: HashMap::new(),
             messages: HashMap::new(),
@@ -180,7 +176,7 @@ impl<'a> Run<'a> {
             stopped: false,
             not_started: VecDeque::new(),
             refused: BTreeSet::new(),
-            of_products: registers::of_products(&entry.code, entry.registers),
+            of_products: matrix::registers::of_products(&entry.code, entry.registers),
             blocking: None,
             exits: vec![Known::default(); ctas as usize],
             remote: BTreeSet::new(),
@@ -204,7 +200,7 @@ impl<'a> Run<'a> {
         let environment = self.taints.class(taint::ENVIRONMENT);
         for cluster in 0..self.launch.ctas().div_ceil(self.launch.ctas_per_cluster().max(1)) {
             let object = self.order.new_object();
-            self.clusters.push(barrier::Cluster::new(object, cluster));
+            self.clusters.push(synchronise::barrier::Cluster::new(object, cluster));
         }
         for cta in 0..self.launch.ctas() {
             for index in 0..self.warps_per_cta {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::registers::RegisterUse;
+use super::matrix::registers::RegisterUse;
 use crate::code::op::{Pc, Register, Source};
 use crate::memory::Taint;
 use crate::order::Cta;
@@ -37,6 +37,10 @@ pub(super) enum Block {
     Mbarrier {
         object: Object,
         phase: u32,
+    },
+    /// The parts of other warps in this many `wgmma`.
+    Products {
+        count: u32,
     },
     /// A change of memory.
     Memory {
@@ -98,6 +102,10 @@ pub(super) struct Groups {
     pub(super) open_bulk: [Vec<StrandId>; 32],
     pub(super) bulk: [VecDeque<Vec<StrandId>>; 32],
     pub(super) wgmma_open: Vec<StrandId>,
+    /// Every `wgmma` of the warp, how many of them are known to be complete, and whether others did not start their parts.
+    pub(super) products: Vec<(Pc, StrandId)>,
+    pub(super) products_done: usize,
+    pub(super) parts_missing: bool,
     pub(super) registers: RegisterUse,
     pub(super) wgmma: Vec<Vec<StrandId>>,
     pub(super) tensor_loads: Vec<StrandId>,

@@ -224,3 +224,31 @@ fn an_address_in_shared_memory_has_the_rank_of_its_cta() {
     let report = answer_to(PAIR, "", remote);
     assert!(report.findings.iter().any(|finding| matches!(finding, Finding::OutOfBounds { .. })), "{report:?}");
 }
+
+/// A warpgroup multiplies what lies in shared memory, and one of its threads frees it for a copy that warp 4 starts.
+fn freed(wait: &str) -> String {
+    format!(
+        "mov.u32 %r4, m;\nmov.u32 %r3, s;\nshr.u32 %r12, %r1, 5;\nsetp.ne.u32 %p1, %r1, 0;\nsetp.ge.u32 %p2, %r12, 4;\n@%p1 bra READY;\n\
+         mbarrier.init.shared::cta.b64 [%r4], 1;\nmbarrier.init.shared::cta.b64 [%r4+8], 1;\nREADY:\nbar.sync 0;\n@%p2 bra COPY;\n\
+         shr.u32 %r5, %r3, 4;\nand.b32 %r5, %r5, 16383;\ncvt.u64.u32 %rd3, %r5;\nor.b64 %rd3, %rd3, 68719476736;\nor.b64 %rd3, %rd3, 524288;\n\
+         mov.f32 %f0, 0f00000000;\nmov.f32 %f1, %f0;\nmov.f32 %f2, %f0;\nmov.f32 %f3, %f0;\nwgmma.fence.sync.aligned;\n\
+         wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f0, %f1, %f2, %f3}}, %rd3, %rd3, 1, 1, 1, 0, 0;\n\
+         wgmma.commit_group.sync.aligned;\n{wait}\n@%p1 bra END;\nmbarrier.arrive.shared::cta.b64 _, [%r4];\nbra END;\nCOPY:\n\
+         setp.ne.u32 %p3, %r1, 128;\n@%p3 bra END;\nFREE:\nmbarrier.try_wait.parity.shared::cta.b64 %p4, [%r4], 0;\n@!%p4 bra FREE;\n\
+         mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4+8], 2048;\n\
+         cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 2048, [%r4+8];\nFULL:\n\
+         mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r4+8], 0;\n@!%p4 bra FULL;\nEND:\n{over}",
+        over = if wait.is_empty() { "wgmma.wait_group.sync.aligned 0;" } else { "" }
+    )
+}
+
+#[test]
+fn whoever_waits_for_a_product_knows_the_parts_of_its_warpgroup() {
+    let launch = LAUNCH.replace("[64]", "[160]");
+    let declare = |body: String| format!(".reg .f32 %f<4>;\n{body}").replace("mov.u32 %r4, m;", "mov.u32 %r4, m2;");
+    let memory = |body: String| format!(".shared .align 8 .b64 m2[2];\n{}", declare(body));
+    let report = answer_to(&launch, "", &memory(freed("wgmma.wait_group.sync.aligned 0;")));
+    assert!(proved(&report), "{report:?}");
+    let early = answer_to(&launch, "", &memory(freed("")));
+    assert!(early.findings.iter().any(|finding| matches!(finding, Finding::Race { .. })), "{early:?}");
+}

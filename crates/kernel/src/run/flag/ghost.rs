@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::super::Run;
-use super::super::barrier::Named;
+use super::super::synchronise::barrier::Named;
 use super::super::warp::{Block, Fragment, Warp, lanes};
 use super::symbol::{NodeId, QuestionId, Saved};
 use crate::code::op::{Op, Order, Pc};

@@ -1,10 +1,14 @@
 //! Which warp runs next, what unblocks it, and when nothing can go on.
 
+mod late;
+
+pub use late::Late;
+
 use fencepost_syntax::limits::{self, Ended};
 
-use super::Run;
-use super::warp::{Block, Fragment};
 use crate::report::{Doubt, Finding, Stuck, Waiting};
+use crate::run::Run;
+use crate::run::warp::{Block, Fragment};
 
 /// How often those who poll memory are let go on though nothing has changed: some stop after a number of questions.
 const PATIENCE: u32 = 4096;
@@ -12,7 +16,7 @@ const PATIENCE: u32 = 4096;
 const QUANTUM: u32 = 20_000;
 
 impl Run<'_> {
-    pub(super) fn schedule(&mut self) {
+    pub(in crate::run) fn schedule(&mut self) {
         let order = self.turns();
         let (mut patience, mut version) = (0, self.memory.version);
         loop {
@@ -26,7 +30,7 @@ impl Run<'_> {
                     return;
                 }
             }
-            if self.warps.iter().all(super::warp::Warp::is_done) {
+            if self.warps.iter().all(crate::run::warp::Warp::is_done) {
                 return;
             }
             if self.memory.version != version {
@@ -38,7 +42,7 @@ impl Run<'_> {
             if self.stopped {
                 return;
             }
-            if self.start_another() {
+            if self.start_another() || self.go_on_alone() {
                 continue;
             }
             // Whoever polls a bounded number of times goes on without an answer.
@@ -65,7 +69,7 @@ impl Run<'_> {
     }
 
     /// Runs a warp until it blocks. True if it did anything.
-    pub(super) fn turn(&mut self, warp: usize) -> bool {
+    pub(in crate::run) fn turn(&mut self, warp: usize) -> bool {
         let before = self.warps[warp].steps;
         let mut left = QUANTUM;
         while left > 0 && !self.stopped {
@@ -136,6 +140,7 @@ impl Run<'_> {
             Block::Barrier { id, generation } => self.leave_barrier(warp, &fragment, id, generation),
             Block::Cluster { phase } => self.leave_cluster(warp, &fragment, phase),
             Block::Mbarrier { object, phase } => self.phase_is_complete(object, phase),
+            Block::Products { count } => self.parts_have_started(warp, count as usize),
             Block::Memory { version } => self.memory.version != version,
             Block::SyncWarp { mask } => self.leave_sync_warp(warp, mask),
             Block::Held => self.released,
@@ -194,6 +199,7 @@ impl Run<'_> {
                 Waiting::Lanes { missing: mask & alive & !fragment.mask }
             }
             Some(Block::Mbarrier { object, phase }) => self.waiting_for_phase(object, phase),
+            Some(Block::Products { .. }) => Waiting::Products,
             Some(Block::Memory { .. } | Block::Question | Block::Ticket | Block::Held) => Waiting::Memory,
             None => Waiting::Steps,
         }

@@ -2,8 +2,6 @@
 
 use std::rc::Rc;
 
-use super::Run;
-use super::warp::lanes;
 use crate::code::op::{Op, Pc, Place, Source, Space, TensorOperand};
 use crate::footprint::Bytes;
 use crate::footprint::tcgen05::{CtaGroup, Kind as MmaKind, Mma, Stationary, shared_descriptor};
@@ -11,10 +9,12 @@ use crate::footprint::tensor_memory::{Cells, CopyShape, MoveShape, Packing, Tens
 use crate::order::record::{Handle, Kind, Path, StrandId, StrandKind, Tensor};
 use crate::order::{Cta, Region};
 use crate::report::{Doubt, Finding, Protocol};
+use crate::run::Run;
+use crate::run::warp::lanes;
 
 /// Which columns of a CTA's tensor memory are allocated, and by which instruction.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(in crate::run) struct Memory {
     allocated: Vec<(u32, u32)>,
     relinquished: bool,
 }
@@ -41,7 +41,7 @@ impl Memory {
 }
 
 impl Run<'_> {
-    pub(super) fn tcgen05(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
+    pub(in crate::run) fn tcgen05(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
         match op {
             Op::Tcgen05Alloc { to, columns, group } => self.alloc(warp, pc, active, *to, *columns, *group),
             Op::Tcgen05Dealloc { at, columns, group } => self.dealloc(warp, pc, active, *at, *columns, *group),

@@ -1,16 +1,19 @@
 //! Fences, and what strong accesses publish and hear (8.8, 8.9.4).
 
+pub(in crate::run) mod barrier;
+pub(in crate::run) mod mbarrier;
+
 use std::rc::Rc;
 
-use super::warp::lanes;
-use super::{Credit, Run};
 use crate::code::op::{Cover, Op, Order, Pc, Scope};
 use crate::order::{Domain, Known, Message, Region, Snapshot, in_scope, sent};
+use crate::run::warp::lanes;
+use crate::run::{Credit, Run};
 
 const SCOPES: [Scope; 4] = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
 
 impl Run<'_> {
-    pub(super) fn fence(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
+    pub(in crate::run) fn fence(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
         let cta = self.warps[warp].cta;
         let time = self.order.time(warp as u32);
         match op {
@@ -95,7 +98,7 @@ impl Run<'_> {
     }
 
     /// What release fences before have made ready for a strong write of these lanes.
-    pub(super) fn released_known(&self, warp: usize, active: u32, least: Scope) -> Option<Known> {
+    pub(in crate::run) fn released_known(&self, warp: usize, active: u32, least: Scope) -> Option<Known> {
         let cta = self.warps[warp].cta;
         let mut known: Option<Known> = None;
         for (mask, views) in self.order.groups(warp as u32, active) {
@@ -110,7 +113,7 @@ impl Run<'_> {
     }
 
     /// The same of one lane, fence by fence: each with its own scope.
-    pub(super) fn released_by_fences(&self, warp: usize, lane: u32) -> Vec<(Scope, Known)> {
+    pub(in crate::run) fn released_by_fences(&self, warp: usize, lane: u32) -> Vec<(Scope, Known)> {
         let cta = self.warps[warp].cta;
         let views = self.order.views(warp as u32, lane);
         let fences = SCOPES.iter().zip(&views.released);
@@ -122,7 +125,7 @@ impl Run<'_> {
     }
 
     /// The messages of a strong write by one lane.
-    pub(super) fn messages_of(&self, warp: usize, lane: u32, releases: bool, scope: Scope) -> Vec<Rc<Message>> {
+    pub(in crate::run) fn messages_of(&self, warp: usize, lane: u32, releases: bool, scope: Scope) -> Vec<Rc<Message>> {
         let cta = self.warps[warp].cta;
         let views = self.order.views(warp as u32, lane);
         let time = self.order.time(warp as u32);
@@ -137,7 +140,15 @@ impl Run<'_> {
     }
 
     /// A strong read of one lane sees what was published there.
-    pub(super) fn hear(&mut self, warp: usize, pc: Pc, lane: u32, at: (Region, u64), acquires: bool, scope: Scope) {
+    pub(in crate::run) fn hear(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        lane: u32,
+        at: (Region, u64),
+        acquires: bool,
+        scope: Scope,
+    ) {
         let Some(messages) = self.messages.get(&at).cloned() else { return };
         let cta = self.warps[warp].cta;
         let per = self.launch.ctas_per_cluster();
@@ -153,7 +164,7 @@ impl Run<'_> {
     }
 
     /// What was published is known at once to one who acquires, else behind a fence.
-    pub(super) fn take_messages(
+    pub(in crate::run) fn take_messages(
         &mut self,
         warp: usize,
         lane: u32,

@@ -2,18 +2,18 @@
 
 use std::rc::Rc;
 
-use super::Run;
-use super::warp::{Block, lanes};
-use super::watch::{End, Mark};
 use crate::code::op::{Order, Pc, Place, Register, Scope, Source};
 use crate::order::clock::{Object, View, waiter};
 use crate::order::record::{Handle, Kind, Path, StrandId};
 use crate::order::{Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
+use crate::run::Run;
+use crate::run::warp::{Block, lanes};
+use crate::run::watch::{End, Mark};
 
 const MOST_COUNT: u64 = (1 << 20) - 1;
 
-pub(super) struct Mbarrier {
+pub(in crate::run) struct Mbarrier {
     object: Object,
     at: u64,
     count: u32,
@@ -43,7 +43,7 @@ struct Published {
 }
 
 /// What a wait for a phase receives.
-pub(super) struct Finished {
+pub(in crate::run) struct Finished {
     published: Vec<Published>,
     executed: Option<Known>,
 }
@@ -71,19 +71,19 @@ struct PhaseFacts {
 }
 
 /// An arrival of some lanes.
-pub(super) struct Arrival {
-    pub(super) place: Place,
-    pub(super) count: Source,
-    pub(super) expect: Option<Source>,
-    pub(super) drop: bool,
-    pub(super) no_complete: bool,
-    pub(super) order: Order,
-    pub(super) scope: Scope,
-    pub(super) token: Option<Register>,
+pub(in crate::run) struct Arrival {
+    pub(in crate::run) place: Place,
+    pub(in crate::run) count: Source,
+    pub(in crate::run) expect: Option<Source>,
+    pub(in crate::run) drop: bool,
+    pub(in crate::run) no_complete: bool,
+    pub(in crate::run) order: Order,
+    pub(in crate::run) scope: Scope,
+    pub(in crate::run) token: Option<Register>,
 }
 
 impl Run<'_> {
-    pub(super) fn mbarrier_init(&mut self, warp: usize, pc: Pc, active: u32, place: Place, count: Source) {
+    pub(in crate::run) fn mbarrier_init(&mut self, warp: usize, pc: Pc, active: u32, place: Place, count: Source) {
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
             let count = self.warps[warp].get(count, lane);
@@ -120,7 +120,7 @@ impl Run<'_> {
         self.effect(warp, pc, active);
     }
 
-    pub(super) fn mbarrier_invalidate(&mut self, warp: usize, pc: Pc, active: u32, place: Place) {
+    pub(in crate::run) fn mbarrier_invalidate(&mut self, warp: usize, pc: Pc, active: u32, place: Place) {
         self.effect(warp, pc, active);
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
@@ -142,7 +142,7 @@ impl Run<'_> {
     }
 
     /// The CTA and offset of an mbarrier.
-    pub(super) fn mbarrier_at(&mut self, warp: usize, pc: Pc, lane: u32, place: Place) -> Option<(Cta, u64)> {
+    pub(in crate::run) fn mbarrier_at(&mut self, warp: usize, pc: Pc, lane: u32, place: Place) -> Option<(Cta, u64)> {
         match self.region_at(warp, pc, lane, place, 8)? {
             (Region::Shared(cta), at) => Some((cta, at)),
             _ => {
@@ -157,7 +157,7 @@ impl Run<'_> {
         self.touch_lane(warp, record, lane, Region::Shared(cta), at, 8);
     }
 
-    pub(super) fn arrive(&mut self, warp: usize, pc: Pc, active: u32, arrival: &Arrival) {
+    pub(in crate::run) fn arrive(&mut self, warp: usize, pc: Pc, active: u32, arrival: &Arrival) {
         self.effect(warp, pc, active);
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, arrival.place) else { continue };
@@ -211,7 +211,15 @@ impl Run<'_> {
         self.memory.version += 1;
     }
 
-    pub(super) fn expect(&mut self, warp: usize, pc: Pc, active: u32, place: Place, bytes: Source, complete: bool) {
+    pub(in crate::run) fn expect(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        place: Place,
+        bytes: Source,
+        complete: bool,
+    ) {
         self.effect(warp, pc, active);
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
@@ -237,7 +245,7 @@ impl Run<'_> {
     }
 
     /// Bytes that an asynchronous operation has brought, or its arrival.
-    pub(super) fn complete_by_strand(
+    pub(in crate::run) fn complete_by_strand(
         &mut self,
         warp: usize,
         pc: Pc,
@@ -279,7 +287,7 @@ impl Run<'_> {
     }
 
     /// What a commit hands over besides its arrival.
-    pub(super) fn hand_over_execution(&mut self, at: (Cta, u64), sent: &Known) {
+    pub(in crate::run) fn hand_over_execution(&mut self, at: (Cta, u64), sent: &Known) {
         if let Some(mbarrier) = self.mbarriers.get_mut(&at) {
             mbarrier.executed.get_or_insert_default().include_execution(sent);
         }
@@ -329,7 +337,7 @@ impl Run<'_> {
     }
 
     /// What a phase leaves open at the end of the run.
-    pub(super) fn check_open_phases(&mut self) {
+    pub(in crate::run) fn check_open_phases(&mut self) {
         let mut doubts = Vec::new();
         let mut open: Vec<&Mbarrier> = self.mbarriers.values().collect();
         open.sort_by_key(|mbarrier| mbarrier.object);
@@ -347,14 +355,14 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn phase_is_complete(&self, object: Object, phase: u32) -> bool {
+    pub(in crate::run) fn phase_is_complete(&self, object: Object, phase: u32) -> bool {
         match self.mbarriers.values().find(|mbarrier| mbarrier.object == object) {
             Some(mbarrier) => mbarrier.phase > phase,
             None => true,
         }
     }
 
-    pub(super) fn waiting_for_phase(&self, object: Object, phase: u32) -> Waiting {
+    pub(in crate::run) fn waiting_for_phase(&self, object: Object, phase: u32) -> Waiting {
         match self.mbarriers.values().find(|mbarrier| mbarrier.object == object) {
             Some(mbarrier) => {
                 Waiting::Mbarrier { at: mbarrier.at, phase, pending: mbarrier.pending, bytes: mbarrier.bytes }
@@ -366,7 +374,7 @@ impl Run<'_> {
     /// `test_wait` and `try_wait`: the first answer is no, whatever the mbarrier says, since it may be; whoever asks again
     /// without having done anything waits.
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn mbarrier_wait(
+    pub(in crate::run) fn mbarrier_wait(
         &mut self,
         warp: usize,
         pc: Pc,
@@ -385,7 +393,7 @@ impl Run<'_> {
         let (mut refused, mut passed) = (0u32, 0u32);
         let mut blocked: Option<(u32, Block)> = None;
         self.decide(warp, pc, active, state);
-        let wait_taint = self.taints.class(super::taint::WAIT);
+        let wait_taint = self.taints.class(crate::run::taint::WAIT);
         // One for all lanes: in shadow memory they are one entry.
         let record = self.record(warp, pc, Kind::Mbarrier, Path::Generic);
         for lane in lanes(active) {
@@ -432,7 +440,7 @@ impl Run<'_> {
             // An answer may also be no: what it reads comes before anything that the phase publishes.
             self.touch_lane(warp, record, lane, Region::Shared(cta), at, 8);
             let times = if again { asked.times + 1 } else { 1 };
-            self.warps[warp].asked[lane as usize] = super::warp::Asked { pc, address: at, state, effects, times };
+            self.warps[warp].asked[lane as usize] = crate::run::warp::Asked { pc, address: at, state, effects, times };
         }
         for lane in lanes(refused) {
             self.warps[warp].set(to, lane, 0);

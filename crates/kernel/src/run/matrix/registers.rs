@@ -7,15 +7,15 @@
 
 use std::collections::HashMap;
 
-use super::Run;
 use crate::code::Instruction;
 use crate::code::op::{Op, Pc, Register, Source, WgmmaOperand};
 use crate::order::record::StrandId;
 use crate::report::{Finding, Protocol};
+use crate::run::Run;
 
 /// How a product uses a register.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Role {
+pub(in crate::run) enum Role {
     /// With the shape of the product.
     Accumulator(String),
     Fragment,
@@ -23,7 +23,7 @@ pub(super) enum Role {
 
 /// What a warp has done to registers of products.
 #[derive(Clone, Default)]
-pub(super) struct RegisterUse {
+pub(in crate::run) struct RegisterUse {
     is_fenced: bool,
     /// Accesses since the last fence; by a product, in which role.
     touched: HashMap<Register, Option<Role>>,
@@ -32,12 +32,12 @@ pub(super) struct RegisterUse {
 }
 
 impl RegisterUse {
-    pub(super) fn fence(&mut self) {
+    pub(in crate::run) fn fence(&mut self) {
         self.is_fenced = true;
         self.touched.clear();
     }
 
-    pub(super) fn complete(&mut self, done: &[StrandId]) {
+    pub(in crate::run) fn complete(&mut self, done: &[StrandId]) {
         self.in_flight.retain(|(strand, _)| !done.contains(strand));
     }
 
@@ -49,7 +49,7 @@ impl RegisterUse {
 }
 
 /// The registers of an entry's products, by their numbers; none if it has no products.
-pub(super) fn of_products(code: &[Instruction], registers: u32) -> Vec<bool> {
+pub(in crate::run) fn of_products(code: &[Instruction], registers: u32) -> Vec<bool> {
     let mut of_products = Vec::new();
     for instruction in code {
         if let Op::Wgmma { accumulators, a, .. } = &instruction.op {
@@ -74,7 +74,7 @@ fn roles(shape: &str, accumulators: &[Register], a: &WgmmaOperand) -> Vec<(Regis
 
 impl Run<'_> {
     /// Looks at the registers of an instruction that is no product.
-    pub(super) fn note_registers(&mut self, warp: usize, pc: Pc, active: u32, instruction: &Instruction) {
+    pub(in crate::run) fn note_registers(&mut self, warp: usize, pc: Pc, active: u32, instruction: &Instruction) {
         if active == 0 || matches!(instruction.op, Op::Wgmma { .. }) {
             return;
         }
@@ -91,7 +91,7 @@ impl Run<'_> {
     }
 
     /// A product starts.
-    pub(super) fn note_product(
+    pub(in crate::run) fn note_product(
         &mut self,
         warp: usize,
         pc: Pc,

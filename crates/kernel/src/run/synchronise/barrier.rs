@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use super::Run;
-use super::warp::{Block, Fragment, lanes};
-use super::watch::End;
 use crate::code::op::{Order, Pc, Reduction, Scope, Source};
 use crate::memory::Taint;
 use crate::order::Known;
 use crate::order::clock::Object;
 use crate::report::{Doubt, Finding, Protocol, Rule};
+use crate::run::Run;
+use crate::run::warp::{Block, Fragment, lanes};
+use crate::run::watch::End;
 
 /// Of `bar.red`: how many said yes, whether all did, whether any did.
 type Votes = (u32, bool, bool);
 
 /// A barrier `bar.sync id`.
 #[derive(Clone)]
-pub(super) struct Named {
+pub(in crate::run) struct Named {
     object: Object,
     generation: u32,
     expected: u32,
@@ -43,19 +43,19 @@ pub(super) struct Named {
 const BEHIND: usize = 64;
 
 impl Named {
-    pub(super) fn progress(&self) -> (u32, u32) {
+    pub(in crate::run) fn progress(&self) -> (u32, u32) {
         (self.arrived, self.expected)
     }
 
     /// Whether the same threads wait, in whatever generation.
-    pub(super) fn same_place(&self, other: &Named) -> bool {
+    pub(in crate::run) fn same_place(&self, other: &Named) -> bool {
         self.arrived == other.arrived
             && (self.arrived == 0 || (self.expected == other.expected && self.all == other.all))
             && self.lanes == other.lanes
     }
 }
 
-pub(super) struct Cluster {
+pub(in crate::run) struct Cluster {
     object: Object,
     cluster: u32,
     phase: u32,
@@ -66,22 +66,22 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    pub(super) fn new(object: Object, cluster: u32) -> Cluster {
+    pub(in crate::run) fn new(object: Object, cluster: u32) -> Cluster {
         Cluster { object, cluster, phase: 0, arrived: 0, known: None, relaxed: None, finished: Vec::new() }
     }
 }
 
 /// What a lane gives to `bar.red`.
 #[derive(Copy, Clone)]
-pub(super) struct Red {
-    pub(super) from: Source,
-    pub(super) negated: bool,
+pub(in crate::run) struct Red {
+    pub(in crate::run) from: Source,
+    pub(in crate::run) negated: bool,
 }
 
 impl Run<'_> {
     /// Some lanes of a warp arrive.
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn barrier(
+    pub(in crate::run) fn barrier(
         &mut self,
         warp: usize,
         pc: Pc,
@@ -191,7 +191,7 @@ impl Run<'_> {
     }
 
     /// Completes the barrier if everybody is there.
-    pub(super) fn settle_barrier(&mut self, cta: u32, number: u32) {
+    pub(in crate::run) fn settle_barrier(&mut self, cta: u32, number: u32) {
         let exited = self.exited_lanes(cta, number);
         let Some(named) = self.barriers.get_mut(&(cta, number)) else { return };
         if named.arrived == 0 {
@@ -238,7 +238,7 @@ impl Run<'_> {
     }
 
     /// True if the generation is over: then the lanes know what all who arrived know.
-    pub(super) fn leave_barrier(&mut self, warp: usize, fragment: &Fragment, id: u32, generation: u32) -> bool {
+    pub(in crate::run) fn leave_barrier(&mut self, warp: usize, fragment: &Fragment, id: u32, generation: u32) -> bool {
         let cta = self.warps[warp].cta;
         let Some(named) = self.barriers.get(&(cta, id)) else { return false };
         if named.generation <= generation {
@@ -264,7 +264,7 @@ impl Run<'_> {
         true
     }
 
-    pub(super) fn cluster_arrive(&mut self, warp: usize, pc: Pc, active: u32, order: Order) {
+    pub(in crate::run) fn cluster_arrive(&mut self, warp: usize, pc: Pc, active: u32, order: Order) {
         let thread = self.thread(warp, active.trailing_zeros());
         if self.warps[warp].cluster_arrived & active != 0 {
             self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::ClusterTwice });
@@ -290,13 +290,13 @@ impl Run<'_> {
         self.settle_cluster(cluster);
     }
 
-    pub(super) fn settle_cluster(&mut self, cluster: usize) {
+    pub(in crate::run) fn settle_cluster(&mut self, cluster: usize) {
         let per = self.launch.ctas_per_cluster().max(1);
         let first = (self.clusters[cluster].cluster * per * self.warps_per_cta) as usize;
         let warps = first..first + (per * self.warps_per_cta) as usize;
         // Every lane has arrived in this phase or is at its end, whether or not it arrived before that.
         let phase = self.clusters[cluster].phase;
-        let is_there = |warp: &super::warp::Warp| {
+        let is_there = |warp: &crate::run::warp::Warp| {
             lanes(warp.alive())
                 .all(|lane| warp.cluster_arrived & (1 << lane) != 0 && warp.cluster_phase[lane as usize] == phase)
         };
@@ -314,7 +314,7 @@ impl Run<'_> {
         own.finished.push((Rc::new(known), Rc::new(relaxed)));
     }
 
-    pub(super) fn cluster_wait(&mut self, warp: usize, pc: Pc, active: u32) {
+    pub(in crate::run) fn cluster_wait(&mut self, warp: usize, pc: Pc, active: u32) {
         let thread = self.thread(warp, active.trailing_zeros());
         if self.warps[warp].cluster_arrived & active != active {
             self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::ClusterAlone });
@@ -327,7 +327,7 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn leave_cluster(&mut self, warp: usize, fragment: &Fragment, phase: u32) -> bool {
+    pub(in crate::run) fn leave_cluster(&mut self, warp: usize, fragment: &Fragment, phase: u32) -> bool {
         let cluster = self.order.cluster_of(self.warps[warp].cta) as usize;
         let Some((known, relaxed)) = self.clusters[cluster].finished.get(phase as usize).cloned() else { return false };
         self.warps[warp].cluster_arrived &= !fragment.mask;
