@@ -112,7 +112,7 @@ impl<'t> Flat<'t> {
             && tree.guard.is_none()
     }
 
-    /// Puts the body of a function in the place of a call (9.7.14.5): its parameters are those that the caller names.
+    /// Puts the body of a function in the place of a call: its parameters are those that the caller names.
     fn inline(&mut self, block: Block, tree: &'t Instruction, span: Span) -> Result<(), Failure> {
         let Some(name) = called(tree) else { return Ok(()) };
         let function = self.functions[name];

@@ -403,6 +403,11 @@ impl Views {
         from.waits.iter().for_each(|waits| known.include_waits(waits, warp, lanes));
     }
 
+    /// These threads have come that far; nothing is handed over.
+    pub fn come_after(&mut self, from: &Known) {
+        join(&mut Rc::make_mut(&mut self.known).execution, &from.execution);
+    }
+
     /// Relaxed synchronisation of a cluster: threads ran in this order, and initialisations that are fenced are handed over.
     pub fn receive_relaxed(&mut self, from: &Known, warp: Warp, lanes: u32) {
         let known = Rc::make_mut(&mut self.known);

@@ -111,10 +111,13 @@ impl Run<'_> {
         done.into_iter().for_each(|strand| self.order.complete(strand, handle));
         for other in self.warpgroup(warp) {
             for (index, (pc, _)) in products.iter().enumerate() {
-                match self.warps[other].groups.products.get(first + index) {
-                    Some((own, strand)) if own == pc => self.order.complete(*strand, handle),
-                    _ => {}
-                }
+                let part = self.warps[other].groups.products.get(first + index);
+                let Some((_, strand)) = part.filter(|(own, _)| own == pc).copied() else { continue };
+                self.order.complete(strand, handle);
+                // The others have come to where they start their parts.
+                let (views, own) = (self.order.strand_views(strand), self.order.strand_at(strand));
+                let sent = views.sent(own.cta, other as u32, own.lanes, own.time);
+                self.order.change(warp as u32, active, |views, _| views.come_after(&sent));
             }
         }
     }
