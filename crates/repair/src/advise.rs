@@ -3,24 +3,23 @@
 //! Of a time limit the answer has five sixths, the repairs what is left. A race that has no repair under the weakest
 //! readings is looked at under stronger ones, and one under an older model of PTX under the whole one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fencepost_check::Budget;
 use fencepost_check::judge::found::Checked;
 use fencepost_check::judge::readings::{self, Places, Runs, places};
 use fencepost_check::look::outcome;
-use fencepost_check::model::load::{LoadedModel, Models};
+use fencepost_check::model::load::LoadedModel;
 use fencepost_check::model::readings::Point;
 use fencepost_check::model::vocabulary::Repairs;
 use fencepost_check::options::Options;
 use fencepost_check::test::{Test, persist_granularity};
 use fencepost_check::write::race_order;
-use fencepost_report::verdict::Verdict;
-use fencepost_report::{Diagnosis, QuestionAnswer, Race, Report, TerminationAnswer};
+use fencepost_report::{Diagnosis, Race, Report};
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::verify::is_checked_again;
-use crate::{MOST_RACES, apply, crash, is_for, whole};
+use crate::{MOST_RACES, apply, crash, is_for, older_model, whole};
 
 /// Answers one test under one model, and says what is missing where something is, if that is wanted.
 pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
@@ -51,7 +50,8 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
             whole::apply(test, model, options, &mut checked);
         }
         if let Repairs::By(whole) = &model.vocabulary.repairs {
-            diagnose_as(test, whole, options, &mut checked.report);
+            let again = |whole: &LoadedModel| advise(test, whole, options).report;
+            older_model::apply(test, whole, options, &mut checked.report, again);
         }
     }
     if !is_long {
@@ -62,35 +62,6 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
         checked.test.get_or_insert_with(|| Arc::new(cut.clone()));
     }
     checked
-}
-
-/// A model may know the same races as another (of the older ones of PTX, `agreement.rs` of the tests of `check` lists where not)
-/// and nothing of what makes them: what a race or a hang lacks is told as the other one finds it.
-fn diagnose_as(test: &Test, whole: &str, options: &Options, report: &mut Report) {
-    static WHOLE: Mutex<SortedMap<String, Option<Arc<LoadedModel>>>> = Mutex::new(SortedMap::new());
-    let hangs = report.termination.answer == TerminationAnswer::MayHang;
-    let forbids = |answer: &QuestionAnswer| answer.verdict == Verdict::Violated && answer.witness.is_some();
-    if report.races.pairs.is_empty() && !hangs && !report.questions.iter().any(forbids) {
-        return;
-    }
-    let known = {
-        let mut models = WHOLE.lock().unwrap_or_else(PoisonError::into_inner);
-        let shipped = || Models::shipped(whole).map(Arc::new);
-        models.entry(whole.to_owned()).or_insert_with(shipped).clone()
-    };
-    let Some(whole) = known else { return };
-    let found = advise(test, &whole, options).report;
-    for race in &mut report.races.pairs {
-        let same = found.races.pairs.iter().find(|other| places(other) == places(race));
-        race.diagnosis = same.and_then(|other| other.diagnosis.clone());
-    }
-    for (answer, other) in report.questions.iter_mut().zip(found.questions) {
-        answer.cause = other.cause.filter(|_| forbids(answer) && report.races.pairs.is_empty());
-    }
-    if hangs && found.termination.answer == TerminationAnswer::MayHang {
-        report.termination.reasons = found.termination.reasons;
-        report.termination.missing = found.termination.missing;
-    }
 }
 
 /// The share of a time limit that the answer has: a race without what it lacks is half an answer.

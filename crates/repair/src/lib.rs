@@ -15,6 +15,7 @@ mod edit;
 pub mod fix;
 mod hang;
 mod lacking;
+mod older_model;
 mod outcome;
 mod propose;
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod unordered;
 mod verify;
 mod whole;
 
+use fencepost_axiom::execution::Execution;
 use fencepost_check::judge::found::Checked;
 use fencepost_check::model::facts::Watched;
 use fencepost_check::model::load::LoadedModel;
@@ -34,6 +36,7 @@ use fencepost_check::model::vocabulary::Repairs;
 use fencepost_check::options::Options;
 use fencepost_check::test::Test;
 use fencepost_program::EventId;
+use fencepost_program::unfolding::Unfolding;
 use fencepost_report::Diagnosis;
 use fencepost_report::finding::FindingKind;
 use fencepost_report::reason::{Ordering, Reason};
@@ -76,47 +79,75 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
     let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return Vec::new() };
     let keys = evidence.races.iter().map(|(pair, _)| observe::places(unfolding, *pair)).collect();
     let verifier = Verifier::new(test, model, options, keys, (unfolding, checked.report.executions));
-    let watching = Watched::new(&model.model, &model.vocabulary);
     checked.report.races.undiagnosed = checked.report.races.pairs.len().saturating_sub(MOST_RACES) as u64;
-    let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);
     let by_warps = checked.report.races.depends.as_ref().is_some_and(|found| found.readings == [warp::READING]);
+    let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);
+    let races = races.map(|(race, (pair, execution))| Raced {
+        kind: race.kind,
+        is_of_warp: by_warps && race.contested,
+        pair: *pair,
+        execution,
+        diagnosis: &mut race.diagnosis,
+    });
+    let told = of_races(test, (unfolding, model), &verifier, races.collect());
+    let own = told.or_else(|| hang::own(test, model, checked, &verifier));
+    let cures = verifier.into_cures();
+    hang::told(checked, own);
+    cures
+}
+
+/// A race, an execution that has it, and what is to be said of it.
+pub(crate) struct Raced<'r> {
+    kind: FindingKind,
+    /// It is one only if `bar.warp.sync` orders no asynchronous operations.
+    is_of_warp: bool,
+    pair: (EventId, EventId),
+    execution: &'r Execution,
+    diagnosis: &'r mut Option<Diagnosis>,
+}
+
+/// Says of each race what is missing. Returns what is said of the first that has a cure which leaves none.
+pub(crate) fn of_races(
+    test: &Test,
+    (unfolding, model): (&Unfolding, &LoadedModel),
+    verifier: &Verifier<'_>,
+    races: Vec<Raced<'_>>,
+) -> Option<hang::Told> {
+    let watching = Watched::new(&model.model, &model.vocabulary);
     let mut last: Option<Scene<'_>> = None;
     let mut cures = Cures::default();
     let mut open = Vec::new();
-    for (race, (pair, execution)) in races {
+    for race in races {
         // Races of one execution share what is known of it.
-        let scene = match last.take().filter(|scene| *scene.execution == **execution) {
+        let scene = match last.take().filter(|scene| *scene.execution == *race.execution) {
             Some(scene) => scene,
-            None => Scene::new(test, unfolding, execution, &watching),
+            None => Scene::new(test, unfolding, race.execution, &watching),
         };
-        let contested = (by_warps && race.contested).then(|| warp::diagnose(&scene, *pair)).flatten();
+        let contested = if race.is_of_warp { warp::diagnose(&scene, race.pair) } else { None };
         if contested.is_none() {
             let before = cures.clean;
-            race.diagnosis = diagnose(&scene, &verifier, race.kind, *pair, &mut cures);
+            *race.diagnosis = diagnose(&scene, verifier, race.kind, race.pair, &mut cures);
             if cures.clean == before {
-                open.push((race, pair, execution));
+                open.push(race);
             }
         } else {
-            race.diagnosis = contested;
+            *race.diagnosis = contested;
         }
         last = Some(scene);
     }
     // What cures a later race and leaves none is the repair of an earlier one too.
     let open = if cures.all.is_empty() { Vec::new() } else { open };
-    for (race, pair, execution) in open {
-        let scene = Scene::new(test, unfolding, execution, &watching);
-        if let Some(cure) = cures.all.iter().find_map(|edits| adopt(&scene, &verifier, *pair, edits))
-            && let Some(diagnosis) = &mut race.diagnosis
+    for race in open {
+        let scene = Scene::new(test, unfolding, race.execution, &watching);
+        if let Some(cure) = cures.all.iter().find_map(|edits| adopt(&scene, verifier, race.pair, edits))
+            && let Some(diagnosis) = race.diagnosis
         {
-            let is_apart = told_apart(&scene, race.kind, *pair, diagnosis).is_some();
+            let is_apart = told_apart(&scene, race.kind, race.pair, diagnosis).is_some();
             tell(&scene, diagnosis, (cure.from, cure.to), &cure.edits, is_apart);
             diagnosis.confirmed = true;
         }
     }
-    let own = cures.told.or_else(|| hang::own(test, model, checked, &verifier));
-    let cures = verifier.into_cures();
-    hang::told(checked, own);
-    cures
+    cures.told
 }
 
 /// What leaves no race of the test.

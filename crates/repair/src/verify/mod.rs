@@ -138,6 +138,13 @@ pub(crate) struct Verifier<'a> {
     cures: RefCell<Vec<Vec<Edit>>>,
 }
 
+/// A test as it is, with an example of each of its races.
+pub(crate) struct AsItIs<'a> {
+    pub(crate) verifier: Verifier<'a>,
+    pub(crate) unfolding: Arc<Unfolding>,
+    pub(crate) races: RaceSet,
+}
+
 /// Whether a test is small enough to be checked again and again: with other lines, and under other readings.
 pub(crate) fn is_checked_again(unfolding: &Unfolding) -> bool {
     longest(unfolding) <= LARGEST
@@ -180,6 +187,25 @@ impl<'a> Verifier<'a> {
             is_hopeful: Cell::new(false),
             cures: RefCell::default(),
         }
+    }
+
+    /// For a test of which nothing is known yet: its executions are looked at, once for its races and for what changed tests
+    /// are compared with. None where they are too many, where it does more that is wrong than to race, and where a value may
+    /// be torn: of values in one byte none is.
+    pub(crate) fn of_test(test: &'a Test, model: &'a LoadedModel, options: &'a Options) -> Option<AsItIs<'a>> {
+        let unfolding = Arc::clone(Session::new(&test.program, model, options).accesses().ok()?);
+        let verifier = Verifier::new(test, model, options, Vec::new(), (&unfolding, None));
+        if verifier.is_hopeless || !is_checked_again(&unfolding) || is_large(&unfolding) {
+            return None;
+        }
+        let Seen { races, manners, .. } = verifier.seen(&test.program, Until::Never)?;
+        if races.has_more() || manners.is_wide || !manners.stuck.is_empty() || !manners.rules.is_empty() {
+            return None;
+        }
+        let pairs = races.races.iter().filter(|(key, _)| key.is_pair());
+        let known = pairs.map(|(_, example)| places(&unfolding, example.pair)).collect();
+        let verifier = Verifier { known, before: OnceCell::from(Some(manners)), ..verifier };
+        Some(AsItIs { verifier, unfolding, races })
     }
 
     /// The changes that cure something, or were too much to check, in the order in which they were tried.

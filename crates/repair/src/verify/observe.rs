@@ -77,6 +77,7 @@ impl<'a> Visit<'a> {
         match end {
             End::Reached => {
                 self.manners.ended += 1;
+                self.manners.is_wide |= matches!(self.until, Until::Never) && is_wide(self.unfolding, execution);
                 let breaks = breaks(self.program, &self.terms, self.unfolding, execution);
                 self.manners.broken |= breaks;
                 self.manners.kept |= !breaks;
@@ -175,6 +176,14 @@ pub(crate) struct Manners {
     /// Some execution answers every question as it should be answered.
     pub(crate) kept: bool,
     pub(crate) ended: u64,
+    /// Something is written that one byte does not hold. Known only where nothing ends the search early.
+    pub(crate) is_wide: bool,
+}
+
+fn is_wide(unfolding: &Unfolding, execution: &Execution) -> bool {
+    let writes = |id: &EventId| unfolding.events.get(id.index()).is_some_and(|event| event.is_write());
+    let mut written = execution.events.iter().zip(&execution.values).filter(|(id, _)| writes(id));
+    written.any(|(_, value)| value.is_none_or(|value| !(0..=i128::from(u8::MAX)).contains(&value.0)))
 }
 
 pub(crate) fn places(unfolding: &Unfolding, pair: (EventId, EventId)) -> Places {
