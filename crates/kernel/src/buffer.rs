@@ -91,10 +91,19 @@ impl Buffer {
     pub fn content(&self, offset: u64, length: u64) -> Content {
         let (start, end) = (offset as usize, (offset + length) as usize);
         let Some(bytes) = self.data.get(start..end) else { return Content::zero(length) };
-        let taints =
-            if self.taint.is_empty() { Vec::new() } else { (start..end).map(|byte| self.taint_at(byte)).collect() };
-        let taints = if taints.iter().all(|taint| *taint == 0) { Vec::new() } else { taints };
+        let taints = self.taints_of(start, end);
         Content { bytes: bytes.to_vec(), taints }
+    }
+
+    /// One entry per byte; none if nothing there depends on anything.
+    fn taints_of(&self, start: usize, end: usize) -> Vec<Taint> {
+        let cells = self.taint.get(start / CELL..end.div_ceil(CELL)).unwrap_or(&[]);
+        let Some(first) = cells.first() else { return Vec::new() };
+        if self.split.is_empty() && cells.iter().all(|taint| taint == first) {
+            return if *first == 0 { Vec::new() } else { vec![*first; end - start] };
+        }
+        let taints: Vec<Taint> = (start..end).map(|byte| self.taint_at(byte)).collect();
+        if taints.iter().all(|taint| *taint == 0) { Vec::new() } else { taints }
     }
 
     pub fn write(&mut self, offset: u64, value: &[u8], taint: Taint) {
