@@ -152,6 +152,11 @@ fn report_of(outcome: Outcome, entry: &Entry, launch: &Launch) -> Report {
     if !together && !outcome.flags.is_empty() {
         assumptions.push("CTAs that wait for each other are on the GPU at the same time");
     }
+    if outcome.order.peeked {
+        assumptions.push(
+            "an early question of an mbarrier only saves a later wait: both answers lead to the same instructions",
+        );
+    }
     if outcome.order.repeated {
         assumptions.push("several threads may write one and the same value to one place");
     }
@@ -178,6 +183,9 @@ fn late_hang(first: &Outcome, run: &dyn Fn(Option<Late>) -> Outcome) -> Option<O
 fn unchecked(entry: &Entry) -> Vec<&'static str> {
     let has = |is: fn(&Op) -> bool| entry.code.iter().any(|instruction| is(&instruction.op));
     let mut rules = Vec::new();
+    if has(|op| matches!(op, Op::ActiveMask { .. })) {
+        rules.push("all lanes of a warp that are not at their end are together where activemask finds them so");
+    }
     if has(|op| matches!(op, Op::GridWait | Op::GridLaunchDependents)) {
         rules.push(ALONE);
     }

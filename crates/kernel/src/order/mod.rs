@@ -84,6 +84,8 @@ pub struct Order {
     pub cells_checked: u64,
     /// A write of the value that was there was let pass.
     pub repeated: bool,
+    /// An answer of a wait was taken for one that only saves a later wait.
+    pub peeked: bool,
 }
 
 /// One access to be checked.
@@ -120,6 +122,7 @@ impl Order {
             mixed,
             cells_checked: 0,
             repeated: false,
+            peeked: false,
         }
     }
 

@@ -114,6 +114,11 @@ impl Run<'_> {
                     source_bytes.map_or(bytes, |source| (self.warps[warp].get(source, lane) as u32).min(bytes));
                 let length = if ignored { 0 } else { length };
                 let Some((region, offset)) = self.region_at(warp, pc, lane, to, u64::from(bytes)) else { continue };
+                if !offset.is_multiple_of(u64::from(bytes.max(1))) {
+                    let (thread, address) = (self.thread(warp, lane), offset);
+                    self.find(2, pc, Finding::Misaligned { pc, thread, address, bytes });
+                    continue;
+                }
                 let mut data = Content::default();
                 if length > 0 {
                     let Some((source, at)) = self.region_at(warp, pc, lane, from, u64::from(length)) else { continue };
@@ -252,6 +257,11 @@ impl Run<'_> {
             else {
                 continue;
             };
+            if !at.is_multiple_of(16) || !offset.is_multiple_of(16) {
+                let why = "an address is no multiple of 16".to_owned();
+                self.find(2, pc, Finding::BadOperand { pc, thread, why });
+                continue;
+            }
             let mut data = self.memory.content(source, at, length);
             if reduce {
                 data = data.with(self.taints.class(taint::FLOAT));

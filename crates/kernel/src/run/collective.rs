@@ -6,6 +6,7 @@ use super::taint;
 use super::warp::{Block, lanes};
 use crate::code::op::{Op, Pc, Shuffle, Source, Vote};
 use crate::code::ty::Ty;
+use crate::report::{Cause, Doubt, Finding};
 
 impl Run<'_> {
     pub(super) fn collective(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
@@ -34,6 +35,11 @@ impl Run<'_> {
         let alike = lanes(active).filter(|lane| self.warps[warp].get(mask, *lane) as u32 == members);
         let alike = alike.fold(0, |mask, lane| mask | 1 << lane);
         let needed = members & self.warps[warp].alive();
+        if alike & !members != 0 {
+            let thread = self.thread(warp, (alike & !members).trailing_zeros());
+            let why = format!("the lane is not in the mask {members:#x}");
+            self.find(2, pc, Finding::BadOperand { pc, thread, why });
+        }
         if let Op::SyncWarp { .. } = op {
             self.arrive_warp(warp, active, alike, needed, members);
             return;
@@ -44,15 +50,28 @@ impl Run<'_> {
         }
         if alike != active {
             // The others wait at this instruction for their own.
-            self.together(warp, alike & members, op);
+            self.together(warp, pc, alike & members, op);
             self.blocking = Some((active & !alike, Block::Lanes { mask: 0 }));
             if let Some((left, _)) = self.blocking {
-                self.together(warp, left, op);
+                self.together(warp, pc, left, op);
                 self.blocking = None;
             }
             return;
         }
-        self.together(warp, active & members, op);
+        self.together(warp, pc, active & members, op);
+    }
+
+    /// Answers of waits differ from lane to lane: what several make together is nobody's own.
+    fn check_answers(&mut self, warp: usize, pc: Pc, members: u32, op: &Op) {
+        let (Op::Shuffle { from, .. } | Op::Vote { from, .. } | Op::Match { from, .. } | Op::ReduceWarp { from, .. }) =
+            op
+        else {
+            return;
+        };
+        let taint = self.taint_of_all(warp, &[*from], members);
+        if members.count_ones() > 1 && self.taints.classes(taint) & taint::WAIT != 0 {
+            self.doubt(Doubt::Decided { pc, by: Cause::Wait });
+        }
     }
 
     fn arrive_warp(&mut self, warp: usize, active: u32, alike: u32, needed: u32, members: u32) {
@@ -91,7 +110,8 @@ impl Run<'_> {
         true
     }
 
-    fn together(&mut self, warp: usize, members: u32, op: &Op) {
+    fn together(&mut self, warp: usize, pc: Pc, members: u32, op: &Op) {
+        self.check_answers(warp, pc, members, op);
         match op {
             Op::Shuffle { how, to, valid, from, lane, clamp, .. } => {
                 self.shuffle(warp, members, *how, (*to, *valid), *from, *lane, *clamp);

@@ -167,7 +167,7 @@ impl Run<'_> {
         if !self.decided_by_symbols(warp, pc, mask, source, bits) {
             self.taints.decide(taint, pc);
         }
-        self.decided_class(warp, pc, mask, taint);
+        self.decided_class(warp, pc, self.warps[warp].tainted_lanes(source) & mask, taint);
     }
 
     fn decided_class(&mut self, warp: usize, pc: Pc, mask: u32, taint: Taint) {
@@ -194,17 +194,22 @@ impl Run<'_> {
             // A branch on "not yet": the lane must come to a wait before it does anything else.
             for lane in lanes(mask) {
                 let asked = self.warps[warp].asked[lane as usize];
-                // A lane whose wait is over owes nothing.
+                // The wait is over: what an earlier answer was, or how often it was asked, may not decide anything now.
                 if asked.times == 0 {
+                    self.doubt(Doubt::Decided { pc, by: Cause::Wait });
                     continue;
                 }
                 self.warps[warp].owes[lane as usize] = Some((asked.address, asked.state));
+                self.warps[warp].owed_by[lane as usize] = asked.pc;
             }
         }
     }
 
     /// These lanes do something that others can see.
     pub(super) fn effect(&mut self, warp: usize, pc: Pc, active: u32) {
+        if self.warps[warp].asking & active != 0 {
+            self.warps[warp].forget_rounds(active);
+        }
         for lane in lanes(active) {
             self.warps[warp].effects[lane as usize] += 1;
             self.settle_debt(warp, pc, lane);
@@ -247,13 +252,18 @@ impl Run<'_> {
         self.warps[warp].taint[to as usize] = (kept | mask, taint);
     }
 
-    fn add_taint(&mut self, warp: usize, to: Register, mask: u32, taint: Taint) {
+    pub(super) fn add_taint(&mut self, warp: usize, to: Register, mask: u32, taint: Taint) {
         if self.tracks() {
             self.flags_of.symbols.clear(warp, to, mask);
         }
         let (own, old) = self.warps[warp].taint[to as usize];
         let taint = self.union(taint, old);
         self.warps[warp].taint[to as usize] = (own | mask, taint);
+    }
+
+    /// The lanes for which any of these values depends on something beyond the launch.
+    fn lanes_of(&self, warp: usize, from: &[Source]) -> u32 {
+        from.iter().fold(0, |lanes, source| lanes | self.warps[warp].tainted_lanes(*source))
     }
 
     pub(super) fn taint_of_all(&mut self, warp: usize, from: &[Source], mask: u32) -> Taint {
@@ -436,7 +446,9 @@ impl Run<'_> {
             let class = self.taints.class(taint::ENVIRONMENT);
             taint = self.union(taint, class);
         }
-        self.set_taint(warp, to, active, taint);
+        let own = if undefined == 0 { self.lanes_of(warp, from) } else { u32::MAX };
+        self.set_taint(warp, to, active & !own, 0);
+        self.set_taint(warp, to, active & own, taint);
         self.set_symbols(warp, to, &nodes);
     }
 
@@ -468,7 +480,9 @@ impl Run<'_> {
                 }
                 for (to, nodes) in [(to, nodes), (complement, others)] {
                     if let Some(to) = to {
-                        self.set_taint(warp, *to, active, taint);
+                        let own = self.lanes_of(warp, &[*left, *right, *with]);
+                        self.set_taint(warp, *to, active & !own, 0);
+                        self.set_taint(warp, *to, active & own, taint);
                         self.set_symbols(warp, *to, &nodes);
                     }
                 }

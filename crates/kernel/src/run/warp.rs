@@ -81,6 +81,13 @@ pub(super) struct Warp {
     pub(super) effects: [u32; 32],
     /// An answer that a lane branched on, with what it must wait for before it does anything else.
     pub(super) owes: [Option<(u64, u64)>; 32],
+    /// Lanes between a refusal and the same question again, and what they have changed meanwhile: the value before.
+    pub(super) asking: u32,
+    pub(super) changed: Vec<(Register, u32, u64)>,
+    /// How much of that there was at the first question of a lane and at its last.
+    pub(super) rounds: [(usize, usize); 32],
+    /// The question whose answer made a lane owe a wait.
+    pub(super) owed_by: [Pc; 32],
     pub(super) steps: u64,
     /// How often a fragment was chosen.
     pub(super) turns: u64,
@@ -128,6 +135,10 @@ impl Warp {
             asked: Box::new([Asked::default(); 32]),
             effects: [0; 32],
             owes: [None; 32],
+            asking: 0,
+            changed: Vec::new(),
+            rounds: [(0, 0); 32],
+            owed_by: [0; 32],
             steps: 0,
             turns: 0,
             lane_steps: 0,
@@ -149,7 +160,60 @@ impl Warp {
 
     #[inline]
     pub(super) fn set(&mut self, register: Register, lane: u32, value: u64) {
-        self.registers[register as usize][lane as usize] = value;
+        let place = &mut self.registers[register as usize][lane as usize];
+        if self.asking & (1 << lane) != 0 && *place != value {
+            self.changed.push((register, lane, *place));
+        }
+        *place = value;
+    }
+
+    /// From now on a lane's registers are watched until its wait is over: rounds may differ in number.
+    pub(super) fn begin_rounds(&mut self, lane: u32) {
+        self.asking |= 1 << lane;
+        self.rounds[lane as usize] = (self.changed.len(), self.changed.len());
+    }
+
+    /// The registers that are others than at the last question.
+    pub(super) fn end_round(&mut self, lane: u32) -> Vec<Register> {
+        let (first, last) = self.rounds[lane as usize];
+        self.rounds[lane as usize] = (first, self.changed.len());
+        self.differing(lane, last)
+    }
+
+    /// The registers that are others than at the first question.
+    pub(super) fn end_rounds(&mut self, lane: u32) -> Vec<Register> {
+        if self.asking & (1 << lane) == 0 {
+            return Vec::new();
+        }
+        let found = self.differing(lane, self.rounds[lane as usize].0);
+        self.forget_rounds(1 << lane);
+        found
+    }
+
+    pub(super) fn forget_rounds(&mut self, lanes: u32) {
+        self.asking &= !lanes;
+        if self.asking == 0 {
+            self.changed.clear();
+        }
+    }
+
+    fn differing(&self, lane: u32, since: usize) -> Vec<Register> {
+        let mut seen: Vec<(Register, u64)> = Vec::new();
+        for (register, _, old) in self.changed.get(since..).unwrap_or(&[]).iter().filter(|(_, own, _)| *own == lane) {
+            if seen.iter().all(|(own, _)| own != register) {
+                seen.push((*register, *old));
+            }
+        }
+        let differs = |(register, old): &(Register, u64)| self.registers[*register as usize][lane as usize] != *old;
+        seen.into_iter().filter(differs).map(|(register, _)| register).collect()
+    }
+
+    /// The lanes whose value depends on something beyond the launch.
+    pub(super) fn tainted_lanes(&self, source: Source) -> u32 {
+        match source {
+            Source::Register(register) => self.taint[register as usize].0,
+            Source::Constant(_) | Source::Shared(_) => 0,
+        }
     }
 
     /// What the value depends on, for any of these lanes.

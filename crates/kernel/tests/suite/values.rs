@@ -252,3 +252,28 @@ fn whoever_waits_for_a_product_knows_the_parts_of_its_warpgroup() {
     let early = answer_to(&launch, "", &memory(freed("")));
     assert!(early.findings.iter().any(|finding| matches!(finding, Finding::Race { .. })), "{early:?}");
 }
+
+/// Thread 32 asks an mbarrier on which thread 0 arrives, `rounds` says how; what it does then is decided by `after`.
+fn asked(rounds: &str, after: &str) -> Report {
+    let body = format!(
+        "mov.u32 %r4, m;\nmov.u32 %r5, s;\nmov.u32 %r6, 0;\nsetp.ne.u32 %p1, %r1, 0;\nsetp.ne.u32 %p2, %r1, 32;\n@%p1 bra READY;\n\
+         mbarrier.init.shared::cta.b64 [%r4], 1;\nREADY:\nbar.sync 0;\n@%p1 bra ASK;\nmbarrier.arrive.shared::cta.b64 _, [%r4];\nbra END;\n\
+         ASK:\n@%p2 bra END;\n{rounds}\n{after}\nEND:"
+    );
+    answer("", &body)
+}
+
+#[test]
+fn answers_of_waits_and_the_number_of_questions_decide_nothing() {
+    let wait = "AGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 0;\n@!%p3 bra AGAIN;";
+    let counted = "bra FIRST;\nAGAIN:\nadd.u32 %r6, %r6, 1;\nFIRST:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 0;\n@!%p3 bra AGAIN;";
+    let peeked = format!("mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r4], 0;\n@%p4 bra OVER;\n{wait}\nOVER:");
+    let bounded = "AGAIN:\nadd.u32 %r6, %r6, 1;\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 0;\nsetp.gt.u32 %p5, %r6, 1000;\n@%p5 bra OVER;\n@!%p3 bra AGAIN;\nOVER:";
+    let store = "st.shared.u32 [%r5], %r1;";
+    assert!(proved(&asked(wait, store)));
+    assert!(proved(&asked(counted, store)));
+    assert!(proved(&asked(&peeked, store)));
+    assert!(decided(&asked(counted, "setp.eq.u32 %p5, %r6, 7;\n@%p5 st.shared.u32 [%r5], %r1;")));
+    assert!(decided(&asked(&peeked, "@%p4 st.shared.u32 [%r5], %r1;")));
+    assert!(decided(&asked(bounded, store)));
+}

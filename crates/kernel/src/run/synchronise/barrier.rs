@@ -101,6 +101,11 @@ impl Run<'_> {
             return;
         }
         let given = threads.map(|source| self.warps[warp].get(source, first) as u32);
+        if let Some(count) = given.filter(|count| *count == 0 || !count.is_multiple_of(32)) {
+            let thread = self.thread(warp, first);
+            let why = format!("{count} threads are expected; it must be a multiple of 32");
+            self.find(2, pc, Finding::BadOperand { pc, thread, why });
+        }
         if !self.barriers.contains_key(&(cta, number)) {
             let object = self.order.new_object();
             self.barriers.insert(

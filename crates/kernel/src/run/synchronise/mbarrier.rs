@@ -415,6 +415,10 @@ impl Run<'_> {
             let effects = self.warps[warp].effects[lane as usize];
             let again = asked.pc == pc && asked.address == at && asked.state == state && asked.times > 0;
             let retry = again && asked.effects == effects;
+            // How many rounds there are is a matter of time: what a round changes may decide nothing. A second round shows
+            // what each changes, and a third what that decides.
+            let counts = again && self.count_rounds(warp, lane, to, asked.times);
+            let retry = retry && asked.times > 1 && !(counts && asked.times == 2);
             let polled = again && asked.times >= 8;
             if retry || polled {
                 if complete {
@@ -423,7 +427,10 @@ impl Run<'_> {
                     self.pass(warp, pc, lane, (cta, at), phase, order, scope);
                     self.watch_mark(warp, pc, (cta, at), Mark::Wait);
                     self.warps[warp].asked[lane as usize].times = 0;
+                    let changed = self.warps[warp].end_rounds(lane);
+                    self.depend_on_time(warp, lane, to, &changed);
                     if self.warps[warp].owes[lane as usize] == Some((at, state)) {
+                        self.order.peeked |= self.warps[warp].owed_by[lane as usize] != pc;
                         self.warps[warp].owes[lane as usize] = None;
                     }
                     continue;
@@ -444,6 +451,9 @@ impl Run<'_> {
         }
         for lane in lanes(refused) {
             self.warps[warp].set(to, lane, 0);
+            if self.warps[warp].asked[lane as usize].times == 1 {
+                self.warps[warp].begin_rounds(lane);
+            }
         }
         for lane in lanes(passed) {
             self.warps[warp].set(to, lane, 1);
@@ -454,6 +464,22 @@ impl Run<'_> {
             // Who has an answer goes on.
             self.blocking = Some((mask, block));
         }
+    }
+
+    /// Whether a round between two questions has changed a register besides the answer.
+    fn count_rounds(&mut self, warp: usize, lane: u32, answer: Register, times: u32) -> bool {
+        let changed = self.warps[warp].end_round(lane);
+        times > 1 && self.depend_on_time(warp, lane, answer, &changed)
+    }
+
+    fn depend_on_time(&mut self, warp: usize, lane: u32, answer: Register, changed: &[Register]) -> bool {
+        let time = self.taints.class(crate::run::taint::CLOCK);
+        let mut any = false;
+        for register in changed.iter().filter(|register| **register != answer) {
+            self.add_taint(warp, *register, 1 << lane, time);
+            any = true;
+        }
+        any
     }
 
     /// A wait is over: what its phase published.
