@@ -117,6 +117,9 @@ impl Run<'_> {
         if self.order.record_at(record).kind.writes() {
             self.written(region, start, len);
         }
+        if let Region::Shared(owner) = region {
+            self.check_live(record, lane, owner, start, start + len);
+        }
         if let Region::Shared(owner) = region
             && owner != self.order.record_at(record).cta
         {

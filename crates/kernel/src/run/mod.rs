@@ -80,6 +80,8 @@ pub struct Run<'a> {
     warps_per_cta: u32,
     barriers: HashMap<(Cta, u32), synchronise::barrier::Named>,
     clusters: Vec<synchronise::barrier::Cluster>,
+    /// The first place of an mbarrier in each CTA, and behind the last.
+    mbarrier_span: Vec<(u64, u64)>,
     mbarriers: HashMap<(Cta, u64), synchronise::mbarrier::Mbarrier>,
     tensor: Vec<matrix::tensor::Memory>,
     taints: Taints,
@@ -164,6 +166,7 @@ impl<'a> Run<'a> {
             warps_per_cta,
             barriers: HashMap::new(),
             clusters: Vec::new(),
+            mbarrier_span: vec![(u64::MAX, 0); ctas as usize],
             mbarriers: HashMap::new(),
             tensor: (0..ctas).map(|_| matrix::tensor::Memory::default()).collect(),
             taints,

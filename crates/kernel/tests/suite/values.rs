@@ -277,3 +277,24 @@ fn answers_of_waits_and_the_number_of_questions_decide_nothing() {
     assert!(decided(&asked(&peeked, "@%p4 st.shared.u32 [%r5], %r1;")));
     assert!(decided(&asked(bounded, store)));
 }
+
+#[test]
+fn memory_of_an_mbarrier_in_use_is_nobody_elses() {
+    let body = |between: &str| {
+        format!(
+            "mov.u32 %r4, m;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra END;\nmbarrier.init.shared::cta.b64 [%r4], 1;\n{between}\n\
+             st.shared.u32 [%r4+4], %r1;\nEND:"
+        )
+    };
+    let overwritten = |report: &Report| {
+        let what = |finding: &Finding| {
+            matches!(finding, Finding::Protocol { what: fencepost_kernel::report::Protocol::Overwritten, .. })
+        };
+        report.findings.iter().any(what)
+    };
+    assert!(overwritten(&answer("", &body(""))));
+    assert!(proved(&answer("", &body("mbarrier.inval.shared::cta.b64 [%r4];"))));
+    let askew = "mov.u32 %r4, m;\nsetp.ne.u32 %p1, %r1, 0;\n@!%p1 mbarrier.init.shared::cta.b64 [%r4+4], 1;";
+    let askew = answer("", askew);
+    assert!(askew.findings.iter().any(|finding| matches!(finding, Finding::Misaligned { .. })), "{askew:?}");
+}

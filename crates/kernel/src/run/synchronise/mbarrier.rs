@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::code::op::{Order, Pc, Place, Register, Scope, Source};
 use crate::order::clock::{Object, View, waiter};
-use crate::order::record::{Handle, Kind, Path, StrandId};
+use crate::order::record::{Handle, Kind, Path, RecordId, StrandId};
 use crate::order::{Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
 use crate::run::Run;
@@ -93,6 +93,12 @@ impl Run<'_> {
                 continue;
             }
             self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Initialise);
+            if !at.is_multiple_of(8) {
+                self.find(2, pc, Finding::Misaligned { pc, thread, address: at, bytes: 8 });
+                continue;
+            }
+            let (first, last) = &mut self.mbarrier_span[cta as usize];
+            (*first, *last) = ((*first).min(at), (*last).max(at + 8));
             if self.mbarriers.remove(&(cta, at)).is_some() {
                 self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::InitialisedTwice });
             }
@@ -352,6 +358,20 @@ impl Run<'_> {
         }
         for (pc, at, bytes) in missing {
             self.find(3, pc, Finding::Protocol { pc, thread: 0, what: Protocol::MissingBytes { at, bytes } });
+        }
+    }
+
+    /// Memory of an mbarrier is written by its own operations only, until it is invalidated (9.7.15.16).
+    pub(in crate::run) fn check_live(&mut self, record: RecordId, lane: u32, owner: Cta, start: u64, end: u64) {
+        let (first, last) = self.mbarrier_span[owner as usize];
+        let access = *self.order.record_at(record);
+        if start >= last || end <= first || !matches!(access.kind, Kind::Write | Kind::Atomic) {
+            return;
+        }
+        let mut places = (start.max(first) / 8 * 8..end.min(last)).step_by(8);
+        if places.any(|at| self.mbarriers.contains_key(&(owner, at))) {
+            let thread = self.thread(access.warp as usize, lane);
+            self.find(3, access.pc, Finding::Protocol { pc: access.pc, thread, what: Protocol::Overwritten });
         }
     }
 

@@ -136,6 +136,9 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
         Protocol::InitialisedTwice => {
             ("an mbarrier is initialised where one is in use; invalidate it first".to_owned(), sections::MBARRIER)
         }
+        Protocol::Overwritten => {
+            ("this writes where an mbarrier is in use; invalidate it first".to_owned(), sections::MBARRIER)
+        }
         Protocol::TooManyArrivals => ("more arrivals than the phase has pending".to_owned(), sections::MBARRIER),
         Protocol::TooManyBytes => ("the tx-count leaves its range".to_owned(), sections::MBARRIER),
         Protocol::CountOutOfRange(count) => {
