@@ -1,15 +1,18 @@
 //! What would remove a race: an instruction put into the text of the module, and checked by running the changed kernel.
 
-use crate::check::{Limits, check};
-use crate::code::op::{Op, Pc};
+use std::collections::{BTreeSet, HashMap};
+
+use crate::code::op::{Completion, Op, Pc};
 use crate::code::{self, Entry};
 use crate::launch::Launch;
-use crate::order::record::Path;
+use crate::order::policy::Policy;
+use crate::order::record::Record;
 use crate::order::{Domain, Race, Why};
-use crate::report::Finding;
+use crate::report::{Doubt, Finding, Report};
+use crate::run::{Credit, Options, Run};
 
 /// A line to be put in before the instruction at this place of the text.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Insertion {
     /// Byte offset of the start of a line.
     pub at: usize,
@@ -18,99 +21,204 @@ pub struct Insertion {
     pub text: String,
 }
 
-/// An insertion with which the race is gone and nothing else is wrong that was not wrong before.
-pub fn mend(
-    text: &str,
-    entry: &Entry,
-    launch: &Launch,
-    limits: &Limits,
-    all: &[Finding],
-    race: &Race,
-) -> Option<Insertion> {
-    for candidate in candidates(text, entry, race) {
-        let mut changed = text.to_owned();
+/// Looks for insertions with which races of a kernel are gone.
+pub struct Mender<'a> {
+    text: &'a str,
+    entry: &'a Entry,
+    launch: &'a Launch,
+    options: Options,
+    before: Wrong,
+    tried: HashMap<Insertion, Option<Wrong>>,
+    /// Warp instructions that may still be run.
+    left: u64,
+}
+
+/// What is wrong with a run, by the numbers of the instructions in the unchanged kernel.
+#[derive(Clone, Default)]
+struct Wrong {
+    races: BTreeSet<(Pc, Pc)>,
+    hangs: bool,
+    errors: BTreeSet<Pc>,
+    doubts: usize,
+}
+
+/// Changed kernels that are run, measured in runs of the kernel itself.
+const RUNS: u64 = 16;
+
+impl<'a> Mender<'a> {
+    /// For the kernel whose report this is.
+    pub fn new(text: &'a str, entry: &'a Entry, launch: &'a Launch, steps: u64, report: &Report) -> Mender<'a> {
+        // What threads have seen of each other counts where the report let it count.
+        let by_flags = report.doubts.iter().any(|doubt| matches!(doubt, Doubt::Flags { .. }));
+        let credit = if by_flags { Credit::Observed } else { Credit::Determined };
+        let own = report.covered.warp_instructions;
+        let steps = steps.min(own.saturating_mul(4) + 100_000);
+        let options = Options::plain(Policy::WEAKEST, credit, 0, steps);
+        let not_flags = |doubt: &&Doubt| !matches!(doubt, Doubt::Flags { .. });
+        let before = wrong(&report.findings, report.doubts.iter().filter(not_flags).count(), None);
+        let left = own.saturating_mul(RUNS);
+        Mender { text, entry, launch, options, before, tried: HashMap::new(), left }
+    }
+
+    /// An insertion with which none of these races is left, and nothing is wrong that was not wrong before.
+    pub fn mend(&mut self, races: &[&Race]) -> Option<Insertion> {
+        let mut candidates: Vec<Insertion> = Vec::new();
+        for race in races {
+            for (pc, line) in self.candidates(race) {
+                let candidate = insertion(self.text, self.entry, pc, &line);
+                candidates.extend(candidate.filter(|candidate| !candidates.contains(candidate)));
+            }
+        }
+        candidates.into_iter().find(|candidate| {
+            let pairs = races.iter().map(|race| (race.first.pc, race.second.pc));
+            self.after(candidate).is_some_and(|after| pairs.into_iter().all(|pair| !after.races.contains(&pair)))
+        })
+    }
+
+    /// What is wrong with the changed kernel, if that is no more than before.
+    fn after(&mut self, candidate: &Insertion) -> Option<&Wrong> {
+        if !self.tried.contains_key(candidate) {
+            let found = self.run(candidate).filter(|after| !after.is_new_to(&self.before));
+            self.tried.insert(candidate.clone(), found);
+        }
+        self.tried.get(candidate)?.as_ref()
+    }
+
+    fn run(&mut self, candidate: &Insertion) -> Option<Wrong> {
+        if self.left == 0 || fencepost_syntax::limits::is_over() {
+            return None;
+        }
+        let mut changed = self.text.to_owned();
         changed.insert_str(candidate.at, &candidate.text);
         let (tree, diagnostics) = fencepost_syntax::ptx::parse(&changed);
         if !diagnostics.is_empty() {
-            continue;
+            return None;
         }
         let (module, _) = code::decode(&tree);
-        let Some(mended) = module.entries.iter().find(|own| own.name == entry.name) else { continue };
-        let report = check(&module, mended, launch, limits);
-        let still = report.findings.iter().any(|finding| is_same(finding, race, &candidate));
-        if !still && report.findings.len() < all.len() {
-            return Some(candidate);
+        let mended = module.entries.iter().find(|own| own.name == self.entry.name)?;
+        let outcome = Run::new(&module, mended, self.launch, self.options.clone()).run();
+        self.left = self.left.saturating_sub(outcome.covered.warp_instructions);
+        Some(wrong(&outcome.findings, outcome.doubts.len(), Some(candidate.pc)))
+    }
+
+    /// Lines that could order the pair, and before which instructions; the likeliest first.
+    fn candidates(&self, race: &Race) -> Vec<(Pc, String)> {
+        let (first, second) = (&race.first, &race.second);
+        let same_cta = first.cta == second.cta;
+        match race.why {
+            Why::ProxyFence => self.handed_over(first, second, &fence_about(race)),
+            Why::TensorFence => {
+                let mut places = self.handed_over(first, second, "tcgen05.fence::before_thread_sync;");
+                places.push((second.pc, "tcgen05.fence::after_thread_sync;".to_owned()));
+                places
+            }
+            Why::NotOrdered if same_cta => {
+                let same_warp = first.warp == second.warp;
+                let lines = [same_warp.then_some("bar.warp.sync -1;"), Some("bar.sync 0;")];
+                let places = self.between(first.pc, second.pc);
+                let with = |line: &'static str| places.iter().map(move |pc| (*pc, line.to_owned()));
+                lines.into_iter().flatten().flat_map(with).collect()
+            }
+            Why::NotComplete => {
+                let Some(wait) = wait_for(&self.entry.code[first.pc as usize].op) else { return Vec::new() };
+                let places = [Some(second.pc), self.previous_barrier(second.pc), self.next_release(first.pc)];
+                places.into_iter().flatten().map(|pc| (pc, wait.to_owned())).collect()
+            }
+            _ => Vec::new(),
         }
     }
-    None
-}
 
-/// Whether a finding of the changed kernel is the race, whose instructions may have moved by one.
-fn is_same(finding: &Finding, race: &Race, candidate: &Insertion) -> bool {
-    let moved = |pc: Pc| if pc >= candidate.pc { pc + 1 } else { pc };
-    match finding {
-        Finding::Race { race: other, .. } => {
-            other.first.pc == moved(race.first.pc) && other.second.pc == moved(race.second.pc)
-        }
-        Finding::Hang { .. } => true,
-        _ => false,
+    /// Before the synchronisation that hands the access over; else right behind it, or before the other one.
+    fn handed_over(&self, first: &Record, second: &Record, fence: &str) -> Vec<(Pc, String)> {
+        let places = [self.next_release(first.pc), Some(first.pc + 1), Some(second.pc)];
+        places.into_iter().flatten().map(|pc| (pc, fence.to_owned())).collect()
+    }
+
+    /// Where a barrier may stand between two instructions: right before or behind one of them (which comes first, the
+    /// schedule has decided), or where the ways of the threads may meet.
+    fn between(&self, first: Pc, second: Pc) -> Vec<Pc> {
+        const MOST: usize = 6;
+        let meets = |pc: &Pc| self.entry.code.iter().any(|own| matches!(own.op, Op::Branch { to } if to == *pc));
+        let before = (0..first.max(second)).rev().filter(meets).take(MOST);
+        let mut places = vec![second, first + 1, first, second + 1];
+        places.extend(before);
+        places
+    }
+
+    /// The next barrier or arrival in the text behind an instruction.
+    fn next_release(&self, after: Pc) -> Option<Pc> {
+        let is_release = |op: &Op| {
+            matches!(
+                op,
+                Op::Barrier { .. } | Op::MbarrierArrive { .. } | Op::ClusterArrive { .. } | Op::SyncWarp { .. }
+            )
+        };
+        let found = self.entry.code.iter().enumerate().skip(after as usize + 1).find(|(_, own)| is_release(&own.op));
+        found.map(|(pc, _)| pc as Pc)
+    }
+
+    /// The barrier in the text before an instruction.
+    fn previous_barrier(&self, before: Pc) -> Option<Pc> {
+        let code = &self.entry.code[..before as usize];
+        code.iter().rposition(|own| matches!(own.op, Op::Barrier { .. })).map(|pc| pc as Pc)
     }
 }
 
-fn candidates(text: &str, entry: &Entry, race: &Race) -> Vec<Insertion> {
+impl Wrong {
+    fn is_new_to(&self, before: &Wrong) -> bool {
+        (self.hangs && !before.hangs)
+            || self.doubts > before.doubts
+            || !self.races.is_subset(&before.races)
+            || !self.errors.is_subset(&before.errors)
+    }
+}
+
+/// With the numbers that the instructions have without the one that was put in.
+fn wrong(findings: &[Finding], doubts: usize, inserted: Option<Pc>) -> Wrong {
+    let own = |pc: Pc| if inserted.is_some_and(|inserted| pc > inserted) { pc - 1 } else { pc };
+    let mut wrong = Wrong { doubts, ..Wrong::default() };
+    for finding in findings {
+        match finding {
+            Finding::Race { race, .. } => {
+                wrong.races.insert((own(race.first.pc), own(race.second.pc)));
+            }
+            Finding::Hang { .. } => wrong.hangs = true,
+            Finding::OutOfBounds { pc, .. }
+            | Finding::Misaligned { pc, .. }
+            | Finding::Protocol { pc, .. }
+            | Finding::Trap { pc, .. }
+            | Finding::Assertion { pc, .. }
+            | Finding::BadOperand { pc, .. } => {
+                // What is wrong with the instruction that was put in is new.
+                let pc = if inserted == Some(*pc) { Pc::MAX } else { own(*pc) };
+                wrong.errors.insert(pc);
+            }
+        }
+    }
+    wrong
+}
+
+fn fence_about(race: &Race) -> String {
     let about = match race.region.domain() {
         Domain::Global => ".global",
         Domain::Shared(_) => ".shared::cta",
         Domain::Mapped(_) => ".shared::cluster",
     };
-    let same_cta = race.first.cta == race.second.cta;
-    let mut places: Vec<(Pc, String)> = Vec::new();
-    match race.why {
-        Why::ProxyFence => {
-            let fence = format!("fence.proxy.async{about};");
-            // Before the synchronisation that hands the access over; else right behind it.
-            if let Some(pc) = next_release(entry, race.first.pc) {
-                places.push((pc, fence.clone()));
-            }
-            places.push((race.first.pc + 1, fence.clone()));
-            places.push((race.second.pc, fence));
+    format!("fence.proxy.async{about};")
+}
+
+/// The instruction that waits for an asynchronous one, unless that is an mbarrier's.
+fn wait_for(op: &Op) -> Option<&'static str> {
+    match op {
+        Op::CopyAsync { .. } => Some("cp.async.wait_all;"),
+        Op::TensorStore { .. } | Op::BulkStore { completion: Completion::BulkGroup, .. } => {
+            Some("cp.async.bulk.wait_group 0;")
         }
-        Why::NotOrdered if same_cta && race.first.warp == race.second.warp => {
-            places.push((race.second.pc, "bar.warp.sync -1;".to_owned()));
-            places.push((race.second.pc, "bar.sync 0;".to_owned()));
-        }
-        Why::NotOrdered if same_cta => places.push((race.second.pc, "bar.sync 0;".to_owned())),
-        Why::NotComplete => {
-            let wait = match race.first.path {
-                Path::GenericStrand(_) => Some("cp.async.wait_all;"),
-                Path::Async(_) => Some("cp.async.bulk.wait_group 0;"),
-                _ => None,
-            };
-            if let Some(wait) = wait {
-                places.push((race.second.pc, wait.to_owned()));
-                if let Some(pc) = previous_barrier(entry, race.second.pc) {
-                    places.push((pc, wait.to_owned()));
-                }
-            }
-        }
-        _ => {}
+        Op::Wgmma { .. } => Some("wgmma.wait_group.sync.aligned 0;"),
+        Op::Tcgen05Load { .. } => Some("tcgen05.wait::ld.sync.aligned;"),
+        Op::Tcgen05Store { .. } => Some("tcgen05.wait::st.sync.aligned;"),
+        _ => None,
     }
-    places.into_iter().filter_map(|(pc, line)| insertion(text, entry, pc, &line)).collect()
-}
-
-/// The next barrier or arrival in the text behind an instruction.
-fn next_release(entry: &Entry, after: Pc) -> Option<Pc> {
-    let is_release = |op: &Op| {
-        matches!(op, Op::Barrier { .. } | Op::MbarrierArrive { .. } | Op::ClusterArrive { .. } | Op::SyncWarp { .. })
-    };
-    let found = entry.code.iter().enumerate().skip(after as usize + 1).find(|(_, own)| is_release(&own.op));
-    found.map(|(pc, _)| pc as Pc)
-}
-
-/// The barrier in the text before an instruction.
-fn previous_barrier(entry: &Entry, before: Pc) -> Option<Pc> {
-    let code = &entry.code[..before as usize];
-    code.iter().rposition(|own| matches!(own.op, Op::Barrier { .. })).map(|pc| pc as Pc)
 }
 
 /// At the start of the line of an instruction.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::check::Limits;
-use crate::code::op::{Function, Op, Order, Pc, Scope, Source};
+use crate::check::{Limits, with_flags};
+use crate::code::op::{Access, Function, Op, Order, Pc, Scope, Source};
 use crate::code::ty::Ty;
 use crate::code::{Entry, Module};
 use crate::launch::Launch;
@@ -40,6 +40,19 @@ pub enum Fate {
     Undetermined,
     /// Everything that conflicts is ordered as before: for this launch the instruction is not needed.
     Redundant,
+    /// Nothing new was found, but the unchanged kernel is not proved: that says little.
+    Unknown,
+}
+
+/// The mutants of a kernel, and what they are compared with.
+#[derive(Clone, Debug)]
+pub struct Mutation {
+    pub mutants: Vec<Mutant>,
+    /// The kernel is proved under the strongest readings of the ISA only: those were taken.
+    pub strongest: bool,
+    /// What is wrong with the unchanged kernel: only what is new counts.
+    pub findings: usize,
+    pub doubts: usize,
 }
 
 /// What a run finds, to be compared.
@@ -51,28 +64,43 @@ struct Found {
     doubts: usize,
 }
 
-pub fn mutate(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -> Vec<Mutant> {
-    let first = run(module, entry, launch, limits.steps);
+pub fn mutate(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -> Mutation {
+    let options = |policy: Policy| Options::plain(policy, Credit::Determined, 0, limits.steps);
+    let mut policy = Policy::WEAKEST;
+    let mut first = run(module, entry, launch, &options(policy));
+    if !first.findings.is_empty() {
+        let strongest = run(module, entry, launch, &options(Policy::STRONGEST));
+        if strongest.is_clean() {
+            (policy, first) = (Policy::STRONGEST, strongest);
+        }
+    }
     // A change may make a loop endless: much more than the kernel itself needs is enough.
     let steps = limits.steps.min(first.covered.warp_instructions * 4 + 100_000);
+    let options = Options { steps, ..options(policy) };
+    let (findings, doubts) = (first.findings.len(), first.doubts.len());
+    let mut mutation = Mutation { mutants: Vec::new(), strongest: policy != Policy::WEAKEST, findings, doubts };
     let before = found(first);
-    let mut mutants = Vec::new();
     for (pc, instruction) in entry.code.iter().enumerate() {
         for (change, op) in changes(&instruction.op) {
             if fencepost_syntax::limits::is_over() {
-                return mutants;
+                return mutation;
             }
             let changed = with(entry, pc, op);
-            let after = found(run(module, &changed, launch, steps));
-            mutants.push(Mutant { pc: pc as Pc, change, fate: fate(&before, &after) });
+            let after = found(run(module, &changed, launch, &options));
+            mutation.mutants.push(Mutant { pc: pc as Pc, change, fate: fate(&before, &after) });
         }
     }
-    mutants
+    mutation
 }
 
-fn run(module: &Module, entry: &Entry, launch: &Launch, steps: u64) -> Outcome {
-    let options = Options::plain(Policy::WEAKEST, Credit::Determined, 0, steps);
-    Run::new(module, entry, launch, options).run()
+/// One run, with waits for flags and counters in memory where there are any.
+fn run(module: &Module, entry: &Entry, launch: &Launch, options: &Options) -> Outcome {
+    let first = Run::new(module, entry, launch, options.clone()).run();
+    if first.is_clean() || first.flags.is_empty() {
+        return first;
+    }
+    let flags = Options { credit: Credit::Flags, ..options.clone() };
+    with_flags(module, entry, launch, &first, &flags).unwrap_or(first)
 }
 
 fn found(outcome: Outcome) -> Found {
@@ -103,6 +131,7 @@ fn fate(before: &Found, after: &Found) -> Fate {
     match () {
         () if races > 0 || errors > 0 || hang => Fate::Noticed { races, hang, errors },
         () if after.doubts > before.doubts => Fate::Undetermined,
+        () if before.doubts > 0 => Fate::Unknown,
         () => Fate::Redundant,
     }
 }
@@ -134,6 +163,14 @@ fn changes(op: &Op) -> Vec<(Change, Op)> {
                     *order = Order::Relaxed;
                 }
                 changes.push((Change::Relaxed, weaker));
+            }
+        }
+        Op::Load(access, _) | Op::Store(access, _) | Op::Atomic { access, .. } | Op::AtomicVector { access, .. } => {
+            if access.order.acquires() || access.order.releases() {
+                changes.push((Change::Relaxed, with_access(op, |access| access.order = Order::Relaxed)));
+            }
+            if access.order != Order::Weak && access.scope != Scope::Cta {
+                changes.push((Change::NarrowScope, with_access(op, |access| access.scope = Scope::Cta)));
             }
         }
         Op::Fence { order, scope } => {
@@ -178,4 +215,15 @@ fn changes(op: &Op) -> Vec<(Change, Op)> {
         _ => {}
     }
     changes
+}
+
+/// The instruction with another order or scope.
+fn with_access(op: &Op, change: impl FnOnce(&mut Access)) -> Op {
+    let mut changed = op.clone();
+    if let Op::Load(access, _) | Op::Store(access, _) | Op::Atomic { access, .. } | Op::AtomicVector { access, .. } =
+        &mut changed
+    {
+        change(access);
+    }
+    changed
 }

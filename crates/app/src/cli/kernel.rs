@@ -39,14 +39,14 @@ pub(crate) struct Kernel {
     /// A launch file (docs/kernels.md); may be repeated [default: a guess for every entry, changed by the flags below]
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) launch: Vec<PathBuf>,
-    /// The entry to launch or to write a template for [default: the launch file's, or all]
+    /// The entry to launch or to write a template for, or a part of its name [default: the launch file's, or all]
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
     /// Print a launch file to begin with
-    #[arg(long, conflicts_with_all = ["launch", "inventory"])]
+    #[arg(long, conflicts_with_all = ["launch", "inventory", "json", "sarif", "picture", "baseline", "write_baseline"])]
     pub(crate) template: bool,
     /// List entries with their parameters, what they use, and instructions without a model
-    #[arg(long, conflicts_with = "launch")]
+    #[arg(long, conflicts_with_all = ["launch", "json", "sarif", "picture", "baseline", "write_baseline"])]
     pub(crate) inventory: bool,
     /// Leave out or weaken each synchronisation in turn, and say what this launch needs it for
     #[arg(long, conflicts_with_all = ["template", "inventory", "json", "sarif", "baseline", "write_baseline", "picture"])]
@@ -80,7 +80,7 @@ pub(crate) struct Kernel {
     pub(crate) write_baseline: Option<PathBuf>,
     /// Draw shared memory and mbarriers over the time of the run: who fills, reads and frees which stage. Several launches
     /// get a file each, named after the entry and the number of the launch: out-gemm-1.svg, out-scale-2.svg
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = svg)]
     pub(crate) picture: Option<PathBuf>,
     /// Schedules to try where one does not decide
     #[arg(long, value_name = "N", default_value_t = 8)]
@@ -97,4 +97,12 @@ pub(crate) struct Kernel {
     /// Modules and launch files that are checked at the same time [default: one per core]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
+}
+
+/// Pictures are SVG: another ending would be a surprise to whoever opens the file.
+fn svg(path: &str) -> Result<PathBuf, String> {
+    match path.ends_with(".svg") {
+        true => Ok(PathBuf::from(path)),
+        false => Err("pictures are SVG: name the file something.svg".to_owned()),
+    }
 }

@@ -160,6 +160,13 @@ fn templates_and_inventories_need_no_launch() {
     says(&inventory, 0, "uses: barriers (2), bulk copies (2), mbarriers (3), proxy fences (2)");
     let by_flags = run(&double(), &["--entry", "double", "--grid", "4"]);
     says(&by_flags, 0, "in 4 CTAs");
+    says(&by_flags, 0, "  guessed: 2 pointers: a buffer of 1048576 zeros each\n");
+    let part = run(&double(), &["--entry", "unfenced", "--template"]);
+    says(&part, 0, "entry = \"double_unfenced\"");
+    let several = run(&double(), &["--template"]);
+    assert!(several.code == 2 && several.err.contains("name it with --entry; there are double, double_unfenced"));
+    let unclear = run(&double(), &["--entry", "oub"]);
+    assert!(unclear.code == 2 && unclear.err.contains("several entries have `oub` in their names"), "{}", unclear.err);
 }
 
 #[test]
@@ -191,6 +198,25 @@ fn bad_input_is_explained() {
     let wrong = fencepost(&folder, &["kernel", "wrong.ptx"]);
     assert!(wrong.code == 2 && wrong.err.contains("wrong.ptx:3"), "{}", wrong.err);
     assert_eq!(fencepost(&folder, &["kernel", "absent.ptx"]).code, 2);
+    folder.write("k.cu", "__global__ void k() {}\n");
+    let source = fencepost(&folder, &["kernel", "k.cu"]);
+    assert!(source.code == 2 && source.err.contains("nvcc -ptx -lineinfo -arch=sm_90a k.cu"), "{}", source.err);
+    let picture = fencepost(&folder, &["kernel", "wrong.ptx", "--picture", "k.png"]);
+    assert!(picture.code == 2 && picture.err.contains("pictures are SVG"), "{}", picture.err);
+}
+
+#[test]
+fn a_missing_barrier_is_put_where_all_threads_pass() {
+    // Thread 0 alone reads: a barrier right before that would not be everybody's.
+    let apart =
+        "st.shared.u32 [%r4], %r1;\n@%p1 bra END;\nld.shared.u32 %r8, [%r4+128];\nst.global.u32 [%rd5], %r8;\nEND:";
+    let found = small(apart, 64, &[]);
+    says(&found, 1, "missing: `bar.sync 0;` before line 24 (checked)");
+    // Two loads of one line of the source race: what orders the first leaves the second.
+    let twice = "st.shared.u32 [%r4], %r1;\n.loc 1 7 0\nxor.b32 %r6, %r2, 128;\nadd.s32 %r7, %r3, %r6;\nld.shared.u32 %r8, \
+                 [%r7];\nld.shared.u32 %r9, [%r7];\nst.global.u32 [%rd5], %r8;";
+    let twice = format!(".file 1 \"k.cu\"\n{twice}");
+    says(&small(&twice, 64, &[]), 1, "missing: `bar.sync 0;` before line 28 (checked)");
 }
 
 #[test]
@@ -233,6 +259,18 @@ fn each_synchronisation_says_what_it_is_needed_for() {
     says(&mutants, 0, "line 45: fence.proxy.async.shared::cta;: left out\n    1 racing pair\n");
     says(&mutants, 0, "line 33: bar.sync 0;: left out\n    1 racing pair\n");
     says(&mutants, 0, "line 35: mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 1024;: left out\n    a hang\n");
+    let broken = run(&double(), &["--launch", "unfenced.toml", "--mutate"]);
+    says(&broken, 0, "the kernel itself has 1 finding: only what is new is told");
+    // What a kernel needs that is not proved is not known.
+    let unproved = "mov.u32 %r6, %clock;\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 st.global.u32 [%rd5], %r1;\nbar.sync 0;";
+    let unproved = small(unproved, 64, &["--mutate"]);
+    says(&unproved, 0, "0 of 1 noticed, 0 no longer determined, 0 not needed for this launch, 1 not decided");
+    // A wait for a flag is looked at as `check` does: its acquire is needed.
+    let flag = "@%p1 bra READ;\nst.shared.u32 [%r3], 7;\nst.release.cta.shared.u32 [%r3+4], 1;\nbra END;\nREAD:\n\
+                setp.ne.u32 %p2, %r1, 32;\n@%p2 bra END;\nWAIT:\nld.acquire.cta.shared.u32 %r6, [%r3+4];\n\
+                setp.eq.u32 %p3, %r6, 0;\n@%p3 bra WAIT;\nld.shared.u32 %r7, [%r3];\nst.global.u32 [%rd5], %r7;\nEND:";
+    let flag = format!("@!%p1 st.shared.u32 [%r3+4], 0;\nbar.sync 0;\n{flag}");
+    says(&small(&flag, 64, &["--mutate"]), 0, "ld.acquire.cta.shared.u32 %r6, [%r3+4];: relaxed\n    1 racing pair");
 }
 
 /// Right, and not proved: it gives up asking an mbarrier after sixteen questions, sleeps, and asks again.

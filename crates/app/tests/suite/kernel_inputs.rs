@@ -309,6 +309,8 @@ fn what_the_baseline_knows_is_counted_and_never_proved() {
     folder.write("k.ptx", module(&[("bad", race), ("good", RIGHT)]));
     let written = fencepost(&folder, &["kernel", "k.ptx", "--write-baseline", "known.json"]);
     says(&written, 0, "2 launches: 1 with known findings only, 1 proved");
+    says(&written, 0, "bad in k.ptx: 2 findings\nrace: ");
+    says(&written, 0, "2 findings are written to `known.json`");
     // Lines move, and stay known.
     folder
         .write("k.ptx", module(&[("good", RIGHT), ("bad", race)]).replace("address_size 64", "address_size 64\n\n\n"));

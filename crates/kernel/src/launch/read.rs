@@ -54,7 +54,10 @@ pub fn unchecked(step: &Step, entry: &Entry, file: ReadFile) -> Result<Launch, W
         let named = given.iter().find(|item| item.get("name") == Some(&Value::Text(parameter.name.clone())));
         let unnamed = given.get(index).filter(|item| !item.contains_key("name"));
         let Some(item) = named.or(unnamed) else {
-            return wrong(format!("parameter {index} (`{}`) has no value", parameter.name));
+            let name = &parameter.name;
+            return wrong(format!(
+                "parameter {index} (`{name}`) has no value: give it a table [[parameter]] (--template writes one)"
+            ));
         };
         arguments.push(argument(item, parameter, &buffers)?);
     }
@@ -115,7 +118,8 @@ pub fn validate(launch: &Launch, _module: &Module, entry: &Entry) -> Result<(), 
     if all > 1 << 20 {
         return wrong(format!("{all} threads are launched; up to {} are run here", 1 << 20));
     }
-    let shared = u64::from(entry.dynamic_shared - crate::code::SHARED_START) + u64::from(launch.shared);
+    let end = entry.shared.iter().map(|(_, start, bytes)| start + bytes).max().unwrap_or(crate::code::SHARED_START);
+    let shared = u64::from(end - crate::code::SHARED_START) + u64::from(launch.shared);
     if shared > 227 * 1024 {
         return wrong(format!("a CTA has {shared} bytes of shared memory; it may have {}", 227 * 1024));
     }

@@ -10,10 +10,13 @@ use crate::code::{Entry, Parameter, SHARED_START, SPECIALS};
 /// What a compiler says about the launch besides the entry itself.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Facts {
+    pub grid: Option<[u32; 3]>,
     pub block: Option<[u32; 3]>,
     pub cluster: Option<[u32; 3]>,
     pub shared: Option<u32>,
     pub cooperative: bool,
+    /// Parameters whose values are given, by their index.
+    pub given: Vec<usize>,
     /// Tensor maps of the host, in the order of the parameters that hold them.
     pub maps: Vec<MapFacts>,
 }
@@ -62,7 +65,7 @@ pub fn from_facts(entry: &Entry, facts: &Facts) -> Template {
         writer.line(&format!("name = \"{}\"", parameter.name));
         writer.parameter(entry, index, facts);
     }
-    writer.summary(entry);
+    writer.summary(entry, facts);
     Template { text: writer.text, guessed: writer.guessed }
 }
 
@@ -120,14 +123,20 @@ impl Writer {
         self.line(&format!("entry = \"{}\"", entry.name));
         // What goes wrong between CTAs takes two of them.
         let several = expects_others(entry);
-        let grid = [cluster[0] * if several { 2 } else { 1 }, cluster[1], cluster[2]];
+        let grid = facts.grid.unwrap_or([cluster[0] * if several { 2 } else { 1 }, cluster[1], cluster[2]]);
         self.line(&format!("grid = {grid:?}"));
         self.line(&format!("block = {block:?}"));
         if cluster != [1, 1, 1] {
             self.line(&format!("cluster = {cluster:?}"));
-            self.guess(format!("the grid is {} of {cluster:?}", if several { "two clusters" } else { "one cluster" }));
-        } else {
-            self.guess(format!("the grid is {}", if several { "two CTAs" } else { "one CTA" }));
+        }
+        if facts.grid.is_none() {
+            let size = match (cluster, several) {
+                ([1, 1, 1], true) => "two CTAs".to_owned(),
+                ([1, 1, 1], false) => "one CTA".to_owned(),
+                (_, true) => format!("two clusters of {cluster:?}"),
+                (_, false) => format!("one cluster of {cluster:?}"),
+            };
+            self.guess(format!("the grid is {size}"));
         }
         if known.is_none() {
             self.guess(format!("the block is {block:?}"));
@@ -193,8 +202,9 @@ impl Writer {
     }
 
     /// The guesses that many parameters share.
-    fn summary(&mut self, entry: &Entry) {
-        let count = |is: &dyn Fn(&Parameter) -> bool| entry.parameters.iter().filter(|own| is(own)).count();
+    fn summary(&mut self, entry: &Entry, facts: &Facts) {
+        let guessed = || entry.parameters.iter().enumerate().filter(|(index, _)| !facts.given.contains(index));
+        let count = |is: &dyn Fn(&Parameter) -> bool| guessed().filter(|(_, own)| is(own)).count();
         let buffers = count(&|own| is_pointer(entry, own) || is_map(own));
         let numbers = count(&|own| !own.is_array && !is_pointer(entry, own) && own.ty.kind != Kind::Float);
         let floats = count(&|own| !own.is_array && own.ty.kind == Kind::Float);

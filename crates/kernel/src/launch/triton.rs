@@ -23,6 +23,8 @@ pub fn metadata(text: &str) -> Result<Metadata, String> {
     let shared = found["shared"].as_u64().and_then(|shared| u32::try_from(shared).ok());
     let maps = found["tensordesc_meta"].as_array().map(Vec::as_slice).unwrap_or_default();
     let facts = Facts {
+        grid: None,
+        given: Vec::new(),
         block: Some([warps as u32 * 32, 1, 1]),
         cluster: cluster(&found),
         shared,

@@ -76,6 +76,7 @@ pub struct Order {
     records: Vec<Record>,
     strands: Vec<Strand>,
     shadow: Shadow,
+    memo: Memo,
     pub races: BTreeMap<RaceKey, Race>,
     /// Accesses were forgotten that a later one might race with.
     pub crowded: bool,
@@ -117,6 +118,7 @@ impl Order {
             records: Vec::new(),
             strands: Vec::new(),
             shadow: Shadow::default(),
+            memo: Memo::new(),
             races: BTreeMap::new(),
             crowded: false,
             mixed,
@@ -356,7 +358,7 @@ impl Order {
             id: touch.record,
             lane: touch.lane,
             mixed,
-            memo: None,
+            memo: self.memo.about((touch.record, touch.lane, touch.region, touch.map)),
             through: Vec::new(),
             leaves_as_is: touch.same_value,
             same_value: false,
@@ -467,6 +469,45 @@ fn bytes_in(region: Region, number: u64, start: u64, len: u64) -> u8 {
     (((1u32 << to) - 1) & !((1u32 << from) - 1)) as u8
 }
 
+/// The last answers about one access of a lane: neighbouring cells have the same history.
+struct Memo {
+    access: Option<(RecordId, Lane, Region, u64)>,
+    /// Answers about other accesses have other numbers.
+    number: u64,
+    answers: [(u64, Question, bool); Memo::ANSWERS],
+}
+
+/// Whether this access of a lane comes before that one; none: the one that the memo is about.
+type Question = (RecordId, Lane, Option<(RecordId, Lane)>);
+
+impl Memo {
+    const ANSWERS: usize = 64;
+
+    fn new() -> Memo {
+        Memo { access: None, number: 0, answers: [(0, (0, 0, None), false); Memo::ANSWERS] }
+    }
+
+    fn about(&mut self, access: (RecordId, Lane, Region, u64)) -> &mut Memo {
+        if self.access != Some(access) {
+            self.access = Some(access);
+            self.number += 1;
+        }
+        self
+    }
+
+    fn answer(&mut self, question: Question, find: impl FnOnce() -> bool) -> bool {
+        let (id, lane, before) = question;
+        let slot = (id ^ lane ^ before.map_or(0, |(id, lane)| (id << 3) ^ lane)) as usize % Memo::ANSWERS;
+        let (number, known, answer) = self.answers[slot];
+        if number == self.number && known == question {
+            return answer;
+        }
+        let answer = find();
+        self.answers[slot] = (self.number, question, answer);
+        answer
+    }
+}
+
 struct Check<'a> {
     facts: &'a Facts<'a>,
     records: &'a [Record],
@@ -478,8 +519,7 @@ struct Check<'a> {
     same_value: bool,
     repeats: bool,
     any_repeats: bool,
-    /// The last pair that was asked for: neighbouring cells have the same history.
-    memo: Option<(RecordId, Lane, bool)>,
+    memo: &'a mut Memo,
     /// Accesses to the cell under way that come before through a strand.
     through: Vec<RecordId>,
     races: Vec<(RecordId, Lane, u64)>,
@@ -556,7 +596,7 @@ impl Check<'_> {
             if self.ordered(earlier.record, &record, lane) {
                 continue;
             }
-            if self.later.record.kind.writes() && self.through_strand(&record, lane, readers) {
+            if self.later.record.kind.writes() && self.through_strand(earlier.record, &record, lane, readers) {
                 self.through.push(earlier.record);
                 continue;
             }
@@ -585,20 +625,13 @@ impl Check<'_> {
     }
 
     fn ordered(&mut self, id: RecordId, record: &Record, lane: Lane) -> bool {
-        if let Some((known, of, answer)) = self.memo
-            && known == id
-            && of == lane
-        {
-            return answer;
-        }
-        let answer = self.facts.ordered(record, lane, &self.later, self.lane);
-        self.memo = Some((id, lane, answer));
-        answer
+        let (facts, later, own) = (self.facts, self.later, self.lane);
+        self.memo.answer((id, lane, None), || facts.ordered(record, lane, &later, own))
     }
 
     /// On one location orders run through a strand: what comes before its access comes before a write after it
     /// (`preserved` in causality.cat).
-    fn through_strand(&self, earlier: &Record, lane: Lane, readers: &shadow::Entries) -> bool {
+    fn through_strand(&mut self, id: RecordId, earlier: &Record, lane: Lane, readers: &shadow::Entries) -> bool {
         readers.iter().any(|between| {
             let record = &self.records[between.record as usize];
             // What a warp does later does not come before.
@@ -607,9 +640,11 @@ impl Check<'_> {
             }
             let Some(strand) = record.path.strand().map(|id| &self.facts.strands[id as usize]) else { return false };
             let reader = between.lanes.trailing_zeros();
-            let middle = Later { record, views: &strand.views, strand: Some(strand), ..self.later };
-            self.facts.ordered(earlier, lane, &middle, reader)
-                && self.facts.ordered(record, reader, &self.later, self.lane)
+            let (facts, middle) =
+                (self.facts, Later { record, views: &strand.views, strand: Some(strand), ..self.later });
+            let question = (id, lane, Some((between.record, reader)));
+            self.ordered(between.record, record, reader)
+                && self.memo.answer(question, || facts.ordered(earlier, lane, &middle, reader))
         })
     }
 

@@ -9,7 +9,7 @@ use fencepost_kernel::code::{Entry, Module};
 use fencepost_kernel::launch::Launch;
 use fencepost_kernel::launch::program::Step;
 use fencepost_kernel::launch::read::{Wrong, of_text, unchecked, validate};
-use fencepost_kernel::mend::mend;
+use fencepost_kernel::mend::Mender;
 use fencepost_kernel::mutate::mutate;
 use fencepost_kernel::order::Race;
 use fencepost_syntax::limits;
@@ -140,15 +140,12 @@ impl Work<'_> {
         let limits = limits_of(self.options);
         let (entry, launch) = (target.entry, &target.launch);
         self.limited(|| {
+            let started = Instant::now();
             let report = check(target.module, entry, launch, &limits);
-            // Every proposal is a run of its own: no more than a few, and none that takes longer than people wait.
-            let until = Instant::now() + MENDING;
-            let repair = |race: &Race| {
-                let in_time = Instant::now() < until;
-                let text = &target.text.source.text;
-                in_time.then(|| mend(text, entry, launch, &limits, &report.findings, race)).flatten()
-            };
-            tell(&report, &target.about(), &repair)
+            // Every proposal is a run of its own: together they take no longer than the check, or than people wait.
+            let _entered = limits::enter(Some(Instant::now() + MENDING.max(started.elapsed())), None);
+            let mut mender = Mender::new(&target.text.source.text, entry, launch, limits.steps, &report);
+            tell(&report, &target.about(), &mut |races: &[&Race]| mender.mend(races))
         })
     }
 
@@ -191,6 +188,11 @@ pub(super) fn refuse(answered: &mut Answered, name: &str, wrong: &Wrong) {
     answered.refuse(&format!("{place}: {}", wrong.message));
 }
 
+/// A parameter by its number or its name.
+pub(super) fn parameter_index(entry: &Entry, name: &str) -> Option<usize> {
+    name.parse().ok().or_else(|| entry.parameters.iter().position(|own| own.name == name))
+}
+
 /// What the flags change of a launch.
 fn changed(mut launch: Launch, options: &Kernel, entry: &Entry) -> Result<Launch, Wrong> {
     let wrong = |message: String| Err(Wrong { line: None, message });
@@ -214,9 +216,8 @@ fn changed(mut launch: Launch, options: &Kernel, entry: &Entry) -> Result<Launch
         let Some((name, value)) = parameter.split_once('=') else {
             return wrong(format!("`{parameter}` is no N=VALUE"));
         };
-        let index: Option<usize> =
-            name.parse().ok().or_else(|| entry.parameters.iter().position(|own| own.name == name));
-        let slot = index.and_then(|index| Some((entry.parameters.get(index)?, launch.arguments.get_mut(index)?)));
+        let slot = parameter_index(entry, name)
+            .and_then(|index| Some((entry.parameters.get(index)?, launch.arguments.get_mut(index)?)));
         let Some((parameter, slot)) = slot else { return wrong(format!("there is no parameter `{name}`")) };
         *slot = of_text(value, parameter)?;
     }

@@ -12,8 +12,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use fencepost_kernel::code::Module;
 use fencepost_kernel::inventory;
-use fencepost_kernel::launch::template::{Facts, from_facts};
+use fencepost_kernel::launch::template::from_facts;
 use fencepost_tell::output::Status;
 use fencepost_tell::output::kernel::baseline::Baseline;
 use fencepost_tell::output::kernel::{Answer, Told, inventory_text, json, sarif, summary_text, text};
@@ -28,7 +29,7 @@ use crate::replace::replace;
 use crate::signals::{CANCELLED, cancel_on_interrupt};
 use crate::terminal;
 use launches::{Answered, Work};
-use modules::{Text, entries};
+use modules::{Text, entries, names};
 use units::Unit;
 
 pub(crate) fn run(options: &Kernel) -> Exit {
@@ -79,19 +80,25 @@ fn describe(options: &Kernel, texts: &[Text], exit: &mut Exit) {
         } else if options.inventory {
             terminal::out(&inventory_text(&inventory::of(&module), &text.source));
         } else {
-            match entries(&module, options.entry.as_deref()) {
-                Ok(found) => {
-                    for entry in found {
-                        let facts = text.facts(&entry.name).cloned().unwrap_or_else(Facts::default);
-                        terminal::out(&from_facts(entry, &facts).text);
-                    }
-                }
+            match template(text, &module, options.entry.as_deref()) {
+                Ok(template) => terminal::out(&template),
                 Err(why) => {
                     terminal::complain(&why);
                     exit.bad_input();
                 }
             }
         }
+    }
+}
+
+/// A launch file to begin with, for one entry.
+fn template(text: &Text, module: &Module, name: Option<&str>) -> Result<String, String> {
+    match entries(module, name)?.as_slice() {
+        [entry] => {
+            let facts = text.facts(&entry.name).cloned().unwrap_or_default();
+            Ok(from_facts(entry, &facts).text)
+        }
+        several => Err(format!("a launch file is for one entry: name it with --entry; there are {}", names(several))),
     }
 }
 
@@ -151,8 +158,9 @@ impl Results<'_> {
         for (mut told, picture) in answered.told {
             if self.options.write_baseline.is_none() {
                 self.baseline.apply(&mut told);
-                self.print(&told);
+                self.exit.status(status(&told));
             }
+            self.print(&told);
             if let (Some(path), Some(picture)) = (&self.options.picture, picture) {
                 let number = self.told.len() + 1;
                 let path = if self.numbered { numbered(path, &told.entry, number) } else { path.clone() };
@@ -162,12 +170,7 @@ impl Results<'_> {
         }
     }
 
-    fn print(&mut self, told: &Told) {
-        self.exit.status(match told.answer {
-            Answer::Proved | Answer::Known => Status::Good,
-            Answer::Found => Status::Bad,
-            Answer::Depends | Answer::Unproved => Status::Unknown,
-        });
+    fn print(&self, told: &Told) {
         if self.options.json {
             terminal::out_json(&json(told));
         } else {
@@ -180,12 +183,12 @@ impl Results<'_> {
             // What is written is known from now on.
             let mut baseline = Baseline::of(&self.told);
             replace(path, &baseline.text(), &mut self.exit);
-            let mut told = std::mem::take(&mut self.told);
-            for own in &mut told {
+            for own in &mut self.told {
                 baseline.apply(own);
-                self.print(own);
+                self.exit.status(status(own));
             }
-            self.told = told;
+            let known = self.told.iter().map(|told| told.suppressed).sum::<u64>();
+            terminal::note(&format!("{known} findings are written to `{}`, and known from now on", shown(path)));
         }
         if self.told.len() > 1 && !self.options.json {
             terminal::out(&summary_text(&self.told));
@@ -197,6 +200,14 @@ impl Results<'_> {
             self.exit.status(Status::Unknown);
         }
         self.exit
+    }
+}
+
+fn status(told: &Told) -> Status {
+    match told.answer {
+        Answer::Proved | Answer::Known => Status::Good,
+        Answer::Found => Status::Bad,
+        Answer::Depends | Answer::Unproved => Status::Unknown,
     }
 }
 

@@ -40,14 +40,30 @@ impl Text {
     }
 }
 
-/// The entry of this name, or all.
+/// The entry of this name, or the only one with this in its name (compilers add to names), or all.
 pub(super) fn entries<'m>(module: &'m Module, name: Option<&str>) -> Result<Vec<&'m Entry>, String> {
-    let found: Vec<&Entry> = module.entries.iter().filter(|entry| name.is_none_or(|name| entry.name == name)).collect();
-    if found.is_empty() {
-        let names: Vec<&str> = module.entries.iter().map(|entry| entry.name.as_str()).collect();
-        return Err(format!("there is no entry `{}`; there are {}", name.unwrap_or_default(), names.join(", ")));
+    let Some(name) = name else { return Ok(module.entries.iter().collect()) };
+    if let Some(entry) = module.entries.iter().find(|entry| entry.name == name) {
+        return Ok(vec![entry]);
     }
-    Ok(found)
+    let like: Vec<&Entry> = module.entries.iter().filter(|entry| entry.name.contains(name)).collect();
+    match like.as_slice() {
+        [one] => Ok(vec![one]),
+        [] => {
+            Err(format!("there is no entry `{name}`; there are {}", names(&module.entries.iter().collect::<Vec<_>>())))
+        }
+        several => Err(format!("several entries have `{name}` in their names: {}", names(several))),
+    }
+}
+
+/// The names of entries, as many as one reads.
+pub(super) fn names(entries: &[&Entry]) -> String {
+    const MOST: usize = 8;
+    let shown: Vec<&str> = entries.iter().take(MOST).map(|entry| entry.name.as_str()).collect();
+    match entries.len().saturating_sub(MOST) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more (--inventory lists them)", shown.join(", ")),
+    }
 }
 
 /// All modules that the paths lead to.
@@ -78,6 +94,12 @@ fn one(input: &Input, bytes: Vec<u8>, texts: &mut Vec<Text>, exit: &mut Exit) {
         exit.bad_input();
     };
     match container::of(&bytes) {
+        Container::Text if !has(&bytes, ".version") && has(&bytes, "__global__") => refuse(&format!(
+            "is CUDA C++: compile it with `nvcc -ptx -lineinfo -arch=sm_90a {name}`, and check the .ptx"
+        )),
+        Container::Text if !has(&bytes, ".version") && has(&bytes, "triton") => {
+            refuse("is no PTX; if it is a Triton program, run it, and check ~/.triton/cache")
+        }
         Container::Text => {
             let triton = if let Input::File(path) = input { beside(path) } else { None };
             texts.push(Text { source: Source::new(name, visible::text(bytes)), triton });
@@ -89,6 +111,10 @@ fn one(input: &Input, bytes: Vec<u8>, texts: &mut Vec<Text>, exit: &mut Exit) {
         ),
         Container::Nothing => refuse("is a binary file without a fat binary, and so without PTX"),
     }
+}
+
+fn has(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 /// The PTX parts of fat binaries, each a module: `app.o#1`.

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use fencepost_kernel::code::Module;
+use fencepost_kernel::code::{Entry, Module};
 use fencepost_kernel::launch::program;
 use fencepost_kernel::launch::template::{Facts, from_facts};
 
-use super::launches::{Answered, Work, parsed, refuse};
+use super::launches::{Answered, Work, parameter_index, parsed, refuse};
 use super::modules::{Text, entries};
 use super::sequence;
 use crate::signals::CANCELLED;
@@ -42,8 +42,7 @@ impl Work<'_> {
             Err(why) => return answered.refuse(&why),
         };
         for entry in found {
-            let facts = text.facts(&entry.name).cloned().unwrap_or_else(Facts::default);
-            let template = from_facts(entry, &facts);
+            let template = from_facts(entry, &self.facts(text, entry));
             let name = format!("the guessed launch of `{}`", entry.name);
             let step = match program::parse(&template.text) {
                 Ok(program) => program.steps.into_iter().next(),
@@ -55,6 +54,24 @@ impl Work<'_> {
                 Err(wrong) => refuse(answered, &name, &wrong),
             }
         }
+    }
+
+    /// What the compiler and the flags say about the launch of an entry: the rest is guessed.
+    fn facts(&self, text: &Text, entry: &Entry) -> Facts {
+        let mut facts = text.facts(&entry.name).cloned().unwrap_or_default();
+        let size = |given: &[u32]| match *given {
+            [x] => Some([x, 1, 1]),
+            [x, y] => Some([x, y, 1]),
+            [x, y, z] => Some([x, y, z]),
+            _ => None,
+        };
+        facts.grid = size(&self.options.grid);
+        facts.block = size(&self.options.block).or(facts.block);
+        facts.cluster = size(&self.options.cluster).or(facts.cluster);
+        facts.shared = self.options.shared.or(facts.shared);
+        let names = self.options.parameters.iter().filter_map(|parameter| parameter.split_once('='));
+        facts.given = names.filter_map(|(name, _)| parameter_index(entry, name)).collect();
+        facts
     }
 
     fn any_has_entry(&self) -> bool {

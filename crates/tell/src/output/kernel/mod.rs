@@ -183,7 +183,7 @@ impl About<'_> {
 }
 
 /// Puts a report into words.
-pub fn tell(report: &Report, about: &About, mend: &dyn Fn(&Race) -> Option<Insertion>) -> Told {
+pub fn tell(report: &Report, about: &About, mend: &mut dyn FnMut(&[&Race]) -> Option<Insertion>) -> Told {
     let findings = findings(report, about, mend);
     let covered = &report.covered;
     let mut told = Told {
@@ -257,12 +257,12 @@ pub fn summary_text(told: &[Told]) -> String {
 }
 
 /// Races with the same source lines, ways and reason are one finding.
-fn findings(report: &Report, about: &About, mend: &dyn Fn(&Race) -> Option<Insertion>) -> Vec<ToldFinding> {
-    let mut races: BTreeMap<_, (ToldFinding, u64)> = BTreeMap::new();
-    let mut told = Vec::new();
+fn findings(report: &Report, about: &About, mend: &mut dyn FnMut(&[&Race]) -> Option<Insertion>) -> Vec<ToldFinding> {
+    let mut races: BTreeMap<_, Vec<&Race>> = BTreeMap::new();
+    let mut others = Vec::new();
     for finding in &report.findings {
         let Finding::Race { race, only } = finding else {
-            told.push(words::finding(finding, about));
+            others.push(words::finding(finding, about));
             continue;
         };
         let line = |pc: Pc| about.source_line(pc).map_or_else(|| (String::new(), pc), |line| (line.file, line.line));
@@ -273,18 +273,19 @@ fn findings(report: &Report, about: &About, mend: &dyn Fn(&Race) -> Option<Inser
             (race.first.kind, race.second.kind, race.first.path.proxy(), race.second.path.proxy()),
             only.clone(),
         );
-        races.entry(key).or_insert_with(|| (told_race(race, only, about, mend), 0)).1 += 1;
+        races.entry(key).or_default().push(race);
     }
-    let races = races.into_values().map(|(finding, pairs)| ToldFinding { pairs, ..finding });
-    races.chain(told).collect()
+    let told = races.iter().map(|((.., only), races)| told_races(races, only, about, mend));
+    told.chain(others).collect()
 }
 
-fn told_race(
-    race: &Race,
+fn told_races(
+    races: &[&Race],
     only: &[&'static str],
     about: &About,
-    mend: &dyn Fn(&Race) -> Option<Insertion>,
+    mend: &mut dyn FnMut(&[&Race]) -> Option<Insertion>,
 ) -> ToldFinding {
+    let race = races[0];
     let (message, section) = words::race(race, &about.memory(race.region, race.at));
     let note = |record: &Record, lane: u32| format!("{}, {}", words::access(record), about.who(record, lane));
     ToldFinding {
@@ -296,8 +297,8 @@ fn told_race(
             about.place(race.second.pc, note(&race.second, race.second_lane)),
         ],
         not_under: only.iter().map(|reading| (*reading).to_owned()).collect(),
-        pairs: 1,
-        missing: mend(race).map(|insertion| Missing {
+        pairs: races.len() as u64,
+        missing: mend(races).map(|insertion| Missing {
             line: about.source.line(insertion.at as u32),
             text: insertion.text.trim().to_owned(),
         }),
@@ -391,7 +392,8 @@ fn finding_text(text: &mut String, finding: &ToldFinding) {
         place_text(text, place);
     }
     if finding.pairs > 1 {
-        let _ = writeln!(text, "  and {} more pairs of instructions from the same lines", finding.pairs - 1);
+        let more = phrase::count(finding.pairs - 1, "more pair");
+        let _ = writeln!(text, "  and {more} of instructions from the same lines");
     }
     if let Some(missing) = &finding.missing {
         let _ = writeln!(text, "  missing: `{}` before line {} (checked)", missing.text, missing.line);

@@ -148,7 +148,9 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
         Protocol::BarrierCount { id, given, expected } => {
             (format!("barrier {id} is used for {given} threads while {expected} are awaited"), sections::BAR)
         }
-        Protocol::BarrierNumber(number) => (format!("there is no barrier {number}; there are 16"), sections::BAR),
+        Protocol::BarrierNumber(number) => {
+            (format!("barrier {number} does not exist: their numbers are 0 to 15"), sections::BAR)
+        }
         Protocol::ClusterTwice => {
             ("a thread arrives twice at the barrier of the cluster".to_owned(), sections::BARRIER_CLUSTER)
         }
