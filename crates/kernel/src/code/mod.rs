@@ -17,7 +17,7 @@ use fencepost_syntax::ptx::{FunctionKind, Item};
 use fencepost_syntax::{Diagnostic, Span};
 
 use flatten::{Function, Functions};
-use op::{Op, Register, Source};
+use op::{Aligned, Op, Pc, Register, Source};
 use ty::Ty;
 
 pub use directives::Variable;
@@ -51,8 +51,8 @@ pub struct Entry {
     pub code: Rc<[Instruction]>,
     /// Places in `code` where two ways meet: targets of branches.
     pub targets: Rc<[bool]>,
-    /// For a branch forwards over nothing but computation: the registers that are written there.
-    pub skips: Rc<[Option<Vec<Register>>]>,
+    /// For a branch over nothing but computation: where its two ways meet, and the registers that are written before.
+    pub skips: Rc<[Option<Skip>]>,
     /// Names of registers, for messages.
     pub register_names: Vec<(String, Ty)>,
 }
@@ -68,6 +68,13 @@ pub struct Parameter {
     pub is_array: bool,
 }
 
+/// Where two ways meet that only compute, and what they write.
+#[derive(Clone, Debug)]
+pub struct Skip {
+    pub meet: Pc,
+    pub written: Rc<[Register]>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Instruction {
     pub op: Op,
@@ -76,6 +83,8 @@ pub struct Instruction {
     pub location: Option<Location>,
     /// Every register that it names.
     pub registers: Rc<[Register]>,
+    /// All lanes of a warp execute it together.
+    pub aligned: Option<Aligned>,
 }
 
 #[derive(Copy, Clone, Debug)]

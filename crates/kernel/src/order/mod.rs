@@ -86,6 +86,8 @@ pub struct Order {
     pub repeated: bool,
     /// An answer of a wait was taken for one that only saves a later wait.
     pub peeked: bool,
+    /// Warps that only end were taken to have their parts of a `wgmma`.
+    pub idle: bool,
 }
 
 /// One access to be checked.
@@ -123,6 +125,7 @@ impl Order {
             cells_checked: 0,
             repeated: false,
             peeked: false,
+            idle: false,
         }
     }
 

@@ -1,6 +1,7 @@
 //! A warp: registers of 32 lanes, and where each of them stands.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use super::matrix::registers::RegisterUse;
 use crate::code::op::{Pc, Register, Source};
@@ -34,6 +35,8 @@ pub(super) enum Block {
     SyncWarp {
         mask: u32,
     },
+    /// The rest of its warp, at this `.aligned` instruction.
+    Aligned,
     Mbarrier {
         object: Object,
         phase: u32,
@@ -73,7 +76,12 @@ pub(super) struct Warp {
     pub(super) shared_base: u64,
     pub(super) registers: Vec<[u64; 32]>,
     pub(super) taint: Vec<(u32, Taint)>,
+    /// Of each register, the lanes that have not written it, or have computed it from such.
+    pub(super) undefined: Vec<u32>,
     pub(super) carry: [u64; 32],
+    /// What the carry depends on, and in which lanes it is not defined.
+    pub(super) carry_taint: (u32, Taint),
+    pub(super) carry_undefined: u32,
     pub(super) fragments: Vec<Fragment>,
     pub(super) exited: u32,
     pub(super) asked: Box<[Asked; 32]>,
@@ -98,6 +106,27 @@ pub(super) struct Warp {
     pub(super) cluster_phase: [u32; 32],
     /// Lanes whose next strong read need not wait.
     pub(super) admitted: u32,
+    /// Branches over computation whose two ways have not met yet.
+    pub(super) parted: Vec<Parted>,
+}
+
+/// Lanes between a branch that is not determined and the place where both ways meet: what is written on either depends on it.
+#[derive(Clone)]
+pub(super) struct Parted {
+    pub(super) meet: Pc,
+    pub(super) mask: u32,
+    pub(super) written: Rc<[Register]>,
+    pub(super) taint: Taint,
+    pub(super) undefined: u32,
+}
+
+/// One warp's part of a `wgmma`.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) struct Product {
+    pub(super) pc: Pc,
+    pub(super) strand: StrandId,
+    /// The descriptors of A, if it has one, and B.
+    pub(super) descriptors: [u64; 2],
 }
 
 /// Groups of asynchronous operations that nobody has waited for: of `cp.async` and bulk copies per lane, of `wgmma` and
@@ -110,7 +139,7 @@ pub(super) struct Groups {
     pub(super) bulk: [VecDeque<Vec<StrandId>>; 32],
     pub(super) wgmma_open: Vec<StrandId>,
     /// Every `wgmma` of the warp, how many of them are known to be complete, and whether others did not start their parts.
-    pub(super) products: Vec<(Pc, StrandId)>,
+    pub(super) products: Vec<Product>,
     pub(super) products_done: usize,
     pub(super) parts_missing: bool,
     pub(super) registers: RegisterUse,
@@ -129,7 +158,10 @@ impl Warp {
             shared_base: 0,
             registers: vec![[0; 32]; registers as usize],
             taint: vec![(0, 0); registers as usize],
+            undefined: vec![u32::MAX; registers as usize],
             carry: [0; 32],
+            carry_taint: (0, 0),
+            carry_undefined: u32::MAX,
             fragments: vec![Fragment { pc: 0, mask: lanes, blocked: None }],
             exited: !lanes,
             asked: Box::new([Asked::default(); 32]),
@@ -146,6 +178,7 @@ impl Warp {
             cluster_arrived: 0,
             cluster_phase: [0; 32],
             admitted: 0,
+            parted: Vec::new(),
         }
     }
 
@@ -216,7 +249,16 @@ impl Warp {
         }
     }
 
-    /// What the value depends on, for any of these lanes.
+    /// The lanes whose value is any: it was never written.
+    #[inline]
+    pub(super) fn undefined_lanes(&self, source: Source) -> u32 {
+        match source {
+            Source::Register(register) => self.undefined[register as usize],
+            Source::Constant(_) | Source::Shared(_) => 0,
+        }
+    }
+
+    /// What the value depends on, for any of these lanes, but for what [`Warp::undefined_lanes`] says.
     #[inline]
     pub(super) fn taint_of(&self, source: Source, lanes: u32) -> Taint {
         match source {

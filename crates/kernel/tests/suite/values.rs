@@ -7,15 +7,15 @@ use fencepost_kernel::launch::read::read;
 use fencepost_kernel::report::{Doubt, Finding, Report};
 use fencepost_syntax::ptx;
 
-const LAUNCH: &str =
+pub(crate) const LAUNCH: &str =
     "entry = \"e\"\nblock = [64]\n[[buffer]]\nname = \"a\"\nbytes = 4096\n[[parameter]]\nbuffer = \"a\"\n";
 
 /// A kernel of 64 threads: `%rd1` is a buffer, `%rd2` the thread's own eight bytes there, `%r1` the thread, `s` shared.
-fn answer(functions: &str, body: &str) -> Report {
+pub(crate) fn answer(functions: &str, body: &str) -> Report {
     answer_to(LAUNCH, functions, body)
 }
 
-fn answer_to(launch: &str, functions: &str, body: &str) -> Report {
+pub(crate) fn answer_to(launch: &str, functions: &str, body: &str) -> Report {
     let text = format!(
         ".version 9.0\n.target sm_90a\n.address_size 64\n{functions}\n.visible .entry e(.param .u64 a)\n{{\n\
          .reg .pred %p<9>;\n.reg .b16 %h<9>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<20>;\n.reg .b128 %q<4>;\n\
@@ -31,16 +31,16 @@ fn answer_to(launch: &str, functions: &str, body: &str) -> Report {
     check(&module, &module.entries[0], &launch, &Limits::default())
 }
 
-fn proved(report: &Report) -> bool {
+pub(crate) fn proved(report: &Report) -> bool {
     report.findings.is_empty() && report.doubts.is_empty()
 }
 
-fn decided(report: &Report) -> bool {
+pub(crate) fn decided(report: &Report) -> bool {
     report.doubts.iter().any(|doubt| matches!(doubt, Doubt::Decided { .. }))
 }
 
 /// A branch on what `%r9` holds, around a store.
-const BRANCH: &str = "setp.eq.u32 %p1, %r9, 0;\n@%p1 bra END;\nst.global.u32 [%rd2], %r1;\nEND:";
+pub(crate) const BRANCH: &str = "setp.eq.u32 %p1, %r9, 0;\n@%p1 bra END;\nst.global.u32 [%rd2], %r1;\nEND:";
 
 #[test]
 fn a_clock_is_remembered_wherever_it_goes() {

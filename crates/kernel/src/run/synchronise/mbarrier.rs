@@ -8,6 +8,7 @@ use crate::order::record::{Handle, Kind, Path, RecordId, StrandId};
 use crate::order::{Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
 use crate::run::Run;
+use crate::run::taint::TOKEN;
 use crate::run::warp::{Block, lanes};
 use crate::run::watch::{End, Mark};
 
@@ -86,6 +87,7 @@ impl Run<'_> {
     pub(in crate::run) fn mbarrier_init(&mut self, warp: usize, pc: Pc, active: u32, place: Place, count: Source) {
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
+            self.decide(warp, pc, 1 << lane, count);
             let count = self.warps[warp].get(count, lane);
             let thread = self.thread(warp, lane);
             if count == 0 || count > MOST_COUNT {
@@ -168,6 +170,9 @@ impl Run<'_> {
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, arrival.place) else { continue };
             self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Mbarrier);
+            for operand in [Some(arrival.count), arrival.expect].into_iter().flatten() {
+                self.decide(warp, pc, 1 << lane, operand);
+            }
             let count = self.warps[warp].get(arrival.count, lane) as u32;
             let expect = arrival.expect.map(|source| self.warps[warp].get(source, lane) as u32);
             let views = Rc::clone(self.order.views(warp as u32, lane));
@@ -193,7 +198,7 @@ impl Run<'_> {
                 mbarrier.bytes += i64::from(expect);
                 mbarrier.this.expected += i64::from(expect);
             }
-            let token = mbarrier.phase;
+            let token = token_of(mbarrier.object, mbarrier.phase);
             if arrival.drop {
                 mbarrier.next_count = mbarrier.next_count.saturating_sub(count);
             }
@@ -210,8 +215,9 @@ impl Run<'_> {
             }
             self.operate(cta, at, pc, Some(operation), &sent, true);
             if let Some(to) = arrival.token {
-                self.warps[warp].set(to, lane, u64::from(token));
-                self.set_taint(warp, to, 1 << lane, 0);
+                let class = self.taints.class(TOKEN);
+                self.warps[warp].set(to, lane, token);
+                self.set_taint(warp, to, 1 << lane, class);
             }
         }
         self.memory.version += 1;
@@ -230,6 +236,7 @@ impl Run<'_> {
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
             self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Mbarrier);
+            self.decide(warp, pc, 1 << lane, bytes);
             let bytes = self.warps[warp].get(bytes, lane) as i64;
             let (own, time) = (self.warps[warp].cta, self.order.time(warp as u32));
             let sent = Rc::clone(self.order.views(warp as u32, lane)).sent(own, warp as u32, 1 << lane, time);
@@ -412,7 +419,7 @@ impl Run<'_> {
         }
         let (mut refused, mut passed) = (0u32, 0u32);
         let mut blocked: Option<(u32, Block)> = None;
-        self.decide(warp, pc, active, state);
+        self.decide_state(warp, pc, active, state, parity);
         let wait_taint = self.taints.class(crate::run::taint::WAIT);
         // One for all lanes: in shadow memory they are one entry.
         let record = self.record(warp, pc, Kind::Mbarrier, Path::Generic);
@@ -428,7 +435,15 @@ impl Run<'_> {
                 let over = u64::from(mbarrier.phase & 1) != state & 1;
                 (over, if over { i64::from(mbarrier.phase) - 1 } else { i64::from(mbarrier.phase) })
             } else {
-                (u64::from(mbarrier.phase) > state, state as i64)
+                // The state of an arrival in this phase or the one before (9.7.15.16.19).
+                let now = mbarrier.phase;
+                let of = [Some(now), now.checked_sub(1)].into_iter().flatten();
+                let Some(of) = of.into_iter().find(|phase| token_of(mbarrier.object, *phase) == state) else {
+                    let thread = self.thread(warp, lane);
+                    self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::NotAState });
+                    continue;
+                };
+                (now > of, i64::from(of))
             };
             let object = mbarrier.object;
             let asked = self.warps[warp].asked[lane as usize];
@@ -483,6 +498,14 @@ impl Run<'_> {
         if let Some((mask, block)) = blocked {
             // Who has an answer goes on.
             self.blocking = Some((mask, block));
+        }
+    }
+
+    /// What a wait asks for is determined. An arrival's state is nothing but that: it says which phase the wait is for.
+    fn decide_state(&mut self, warp: usize, pc: Pc, active: u32, state: Source, parity: bool) {
+        let taint = self.taint_of_all(warp, &[state], active);
+        if parity || self.taints.classes(taint) != TOKEN || self.taints.has_reads(taint) {
+            self.decide(warp, pc, active, state);
         }
     }
 
@@ -615,6 +638,11 @@ impl Mbarrier {
         self.finished.push(Rc::new(Finished { published, executed: self.executed.clone() }));
         late
     }
+}
+
+/// The state that an arrival in this phase returns: another one for each mbarrier and phase.
+fn token_of(object: Object, phase: u32) -> u64 {
+    (((u64::from(object) + 1) << 32) + u64::from(phase)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 fn publish(list: &mut Vec<Published>, new: Published) {
