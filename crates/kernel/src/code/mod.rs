@@ -105,6 +105,26 @@ pub const SHARED_START: u32 = 1024;
 /// Where module variables in global and constant memory lie, as generic addresses.
 pub const VARIABLES: u64 = 0x0000_7e00_0000_0000;
 
+/// The instructions from here on, while they only compute: each with how many registers were written before it; and those
+/// registers.
+pub fn places_of_computation(code: &[Instruction], start: Pc) -> (Vec<(Pc, usize)>, Vec<Register>) {
+    const LONGEST: usize = 64;
+    let (mut places, mut written, mut at) = (Vec::new(), Vec::new(), start);
+    while places.len() < LONGEST {
+        places.push((at, written.len()));
+        let Some(instruction) = code.get(at as usize) else { break };
+        match (&instruction.op, instruction.op.computed()) {
+            (Op::Branch { to }, _) if instruction.guard.is_none() => at = *to,
+            (_, Some(registers)) => {
+                written.extend(registers);
+                at += 1;
+            }
+            _ => break,
+        }
+    }
+    (places, written)
+}
+
 /// Registers that are set at the start of a thread and never change.
 pub const SPECIALS: &[&str] = &[
     "%tid.x",

@@ -344,7 +344,7 @@ impl Run<'_> {
                 }
             };
         if taint != 0 {
-            self.decided(warp, pc, 1 << lane, taint);
+            self.decided(pc, taint);
         }
         let map = <[u8; 128]>::try_from(bytes.as_slice()).ok().and_then(|bytes| TensorMap::from_bytes(&bytes));
         let Some(map) = map.filter(|map| map.rank > 0) else {

@@ -31,6 +31,9 @@ impl Run<'_> {
             if !self.warps[warp].parted.is_empty() {
                 self.meet(warp, &fragment);
             }
+            if self.warps[warp].joining & fragment.mask != 0 {
+                self.rejoin(warp, &fragment);
+            }
             let mut active = fragment.mask;
             let mut guarded = None;
             if let Some(guard) = instruction.guard {
@@ -43,7 +46,8 @@ impl Run<'_> {
                 let taint = self.warps[warp].taint_of(Source::Register(guard.register), fragment.mask);
                 let undefined = self.warps[warp].undefined[guard.register as usize] & fragment.mask;
                 if taint != 0 || undefined != 0 {
-                    guarded = self.guarded(warp, &fragment, &instruction.op, taint, undefined, guard.register);
+                    let depends = (taint, undefined);
+                    guarded = self.guarded(warp, &fragment, &instruction.op, depends, active, guard.register);
                 }
             }
             if !self.of_products.is_empty() {
@@ -148,6 +152,7 @@ impl Run<'_> {
         for lane in lanes(active) {
             self.settle_debt(warp, pc, lane);
         }
+        self.forget_peeks(warp, active);
         let cta = self.warps[warp].cta;
         let sent = self.order.sent(warp as u32, active);
         self.exits[cta as usize].include_execution(&sent);
@@ -164,15 +169,24 @@ impl Run<'_> {
         let taint = self.warps[warp].taint_of(source, lanes);
         if taint != 0 {
             self.decided_by(warp, pc, lanes, taint, source, u64::MAX);
+            self.decided_answer(pc, taint);
         }
         if self.warps[warp].undefined_lanes(source) & lanes != 0 {
             self.doubt(Doubt::Decided { pc, by: Cause::Uninitialised });
         }
     }
 
-    pub(super) fn decided(&mut self, warp: usize, pc: Pc, mask: u32, taint: Taint) {
+    pub(super) fn decided(&mut self, pc: Pc, taint: Taint) {
         self.taints.decide(taint, pc);
-        self.decided_class(warp, pc, mask, taint);
+        self.decided_class(pc, taint);
+        self.decided_answer(pc, taint);
+    }
+
+    /// Only a branch may depend on an answer of a wait: anything else is not the same with both.
+    fn decided_answer(&mut self, pc: Pc, taint: Taint) {
+        if self.taints.classes(taint) & WAIT != 0 {
+            self.doubt(Doubt::Decided { pc, by: Cause::Wait });
+        }
     }
 
     /// The same of the value of a register, of which some bits decide.
@@ -180,10 +194,10 @@ impl Run<'_> {
         if !self.decided_by_symbols(warp, pc, mask, source, bits) {
             self.taints.decide(taint, pc);
         }
-        self.decided_class(warp, pc, self.warps[warp].tainted_lanes(source) & mask, taint);
+        self.decided_class(pc, taint);
     }
 
-    fn decided_class(&mut self, warp: usize, pc: Pc, mask: u32, taint: Taint) {
+    fn decided_class(&mut self, pc: Pc, taint: Taint) {
         let classes = self.taints.classes(taint);
         let causes = [
             (taint::FLOAT, Cause::Float),
@@ -204,19 +218,6 @@ impl Run<'_> {
         }
         if classes & MANY != 0 {
             self.doubt(Doubt::Decided { pc, by: Cause::Read });
-        }
-        if classes & WAIT != 0 {
-            // A branch on "not yet": the lane must come to a wait before it does anything else.
-            for lane in lanes(mask) {
-                let asked = self.warps[warp].asked[lane as usize];
-                // The wait is over: what an earlier answer was, or how often it was asked, may not decide anything now.
-                if asked.times == 0 {
-                    self.doubt(Doubt::Decided { pc, by: Cause::Wait });
-                    continue;
-                }
-                self.warps[warp].owes[lane as usize] = Some((asked.address, asked.state));
-                self.warps[warp].owed_by[lane as usize] = asked.pc;
-            }
         }
     }
 
@@ -244,8 +245,8 @@ impl Run<'_> {
         warp: usize,
         fragment: &Fragment,
         op: &Op,
-        taint: Taint,
-        undefined: u32,
+        (taint, undefined): (Taint, u32),
+        active: u32,
         guard: Register,
     ) -> Option<Parted> {
         let mask = fragment.mask;
@@ -259,6 +260,10 @@ impl Run<'_> {
         }
         if taint != 0 {
             self.decided_by(warp, fragment.pc, mask, taint, Source::Register(guard), 1);
+            if self.taints.classes(taint) & WAIT != 0 {
+                let mask = self.warps[warp].tainted_lanes(Source::Register(guard)) & mask;
+                self.branch_on_answer(warp, fragment, mask, active, op);
+            }
         }
         if undefined != 0 {
             self.doubt(Doubt::Decided { pc: fragment.pc, by: Cause::Uninitialised });

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::matrix::registers::RegisterUse;
+use super::synchronise::peek::{Peek, Question};
 use crate::code::op::{Pc, Register, Source};
 use crate::memory::Taint;
 use crate::order::Cta;
@@ -65,6 +66,8 @@ pub(super) struct Asked {
     pub(super) state: u64,
     pub(super) effects: u32,
     pub(super) times: u32,
+    /// Of an mbarrier.
+    pub(super) question: Option<Question>,
 }
 
 #[derive(Clone)]
@@ -94,8 +97,6 @@ pub(super) struct Warp {
     pub(super) changed: Vec<(Register, u32, u64)>,
     /// How much of that there was at the first question of a lane and at its last.
     pub(super) rounds: [(usize, usize); 32],
-    /// The question whose answer made a lane owe a wait.
-    pub(super) owed_by: [Pc; 32],
     pub(super) steps: u64,
     /// How often a fragment was chosen.
     pub(super) turns: u64,
@@ -106,6 +107,13 @@ pub(super) struct Warp {
     pub(super) cluster_phase: [u32; 32],
     /// Lanes whose next strong read need not wait.
     pub(super) admitted: u32,
+    /// What each lane's first question for the phase that it waits for would have told.
+    pub(super) peeked: [Option<Question>; 32],
+    /// Lanes that have asked for two phases and not waited.
+    pub(super) several: u32,
+    /// Lanes that have branched on an answer, and have not come to where the other answer leads.
+    pub(super) joining: u32,
+    pub(super) peeks: Vec<Peek>,
     /// Branches over computation whose two ways have not met yet.
     pub(super) parted: Vec<Parted>,
 }
@@ -170,7 +178,6 @@ impl Warp {
             asking: 0,
             changed: Vec::new(),
             rounds: [(0, 0); 32],
-            owed_by: [0; 32],
             steps: 0,
             turns: 0,
             lane_steps: 0,
@@ -178,6 +185,10 @@ impl Warp {
             cluster_arrived: 0,
             cluster_phase: [0; 32],
             admitted: 0,
+            peeked: [None; 32],
+            several: 0,
+            joining: 0,
+            peeks: Vec::new(),
             parted: Vec::new(),
         }
     }
@@ -194,7 +205,7 @@ impl Warp {
     #[inline]
     pub(super) fn set(&mut self, register: Register, lane: u32, value: u64) {
         let place = &mut self.registers[register as usize][lane as usize];
-        if self.asking & (1 << lane) != 0 && *place != value {
+        if (self.asking | self.joining) & (1 << lane) != 0 && *place != value {
             self.changed.push((register, lane, *place));
         }
         *place = value;
@@ -225,12 +236,17 @@ impl Warp {
 
     pub(super) fn forget_rounds(&mut self, lanes: u32) {
         self.asking &= !lanes;
-        if self.asking == 0 {
+        self.forget_changes();
+    }
+
+    pub(super) fn forget_changes(&mut self) {
+        if self.asking | self.joining == 0 {
             self.changed.clear();
         }
     }
 
-    fn differing(&self, lane: u32, since: usize) -> Vec<Register> {
+    /// The registers of a lane that are others than when so many changes were noted.
+    pub(super) fn differing(&self, lane: u32, since: usize) -> Vec<Register> {
         let mut seen: Vec<(Register, u64)> = Vec::new();
         for (register, _, old) in self.changed.get(since..).unwrap_or(&[]).iter().filter(|(_, own, _)| *own == lane) {
             if seen.iter().all(|(own, _)| own != register) {

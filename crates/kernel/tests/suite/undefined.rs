@@ -3,7 +3,7 @@
 
 use fencepost_kernel::report::{Cause, Doubt, Finding, Protocol, Report};
 
-use crate::values::{BRANCH, LAUNCH, answer, answer_to, decided, proved};
+use crate::values::{BRANCH, LAUNCH, answer, answer_to, asked, decided, proved};
 
 fn breaks(report: &Report, is: fn(&Protocol) -> bool) -> bool {
     report.findings.iter().any(|finding| matches!(finding, Finding::Protocol { what, .. } if is(what)))
@@ -244,4 +244,68 @@ fn the_state_of_an_arrival_is_for_waits() {
     // Two phases later the state says nothing.
     let again = "mbarrier.arrive.shared::cta.b64 %rd6, [%r4];";
     assert!(breaks(&state(&format!("{again}\n{}", wait("%r4", "%rd5"))), no_state));
+}
+
+/// An early question, with `%p4` for its answer, and the wait.
+const PEEK: &str = "mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r4], 0;";
+const WAIT: &str = "AGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 0;\n@!%p3 bra AGAIN;";
+const STORE: &str = "st.shared.u32 [%r5], %r1;";
+
+#[test]
+fn both_answers_of_an_early_question_lead_to_the_same() {
+    let saves = [
+        format!("{PEEK}\n@%p4 bra OVER;\n{WAIT}\nOVER:"),
+        format!("{PEEK}\nselp.u32 %r7, 1, 0, %p4;\nsetp.ne.u32 %p5, %r7, 0;\n@%p5 bra OVER;\n{WAIT}\nOVER:"),
+        format!("{PEEK}\n@!%p4 bra SLOW;\nOVER:\n{STORE}\nbra END;\nSLOW:\n{WAIT}\nbra OVER;"),
+        format!("{PEEK}\n@%p4 bra FAST;\n{WAIT}\nbra OVER;\nFAST:\nmov.u32 %r7, 1;\nOVER:"),
+        format!("{PEEK}\nst.shared.u32 [%r5+64], %r1;\n@%p4 bra OVER;\n{WAIT}\nOVER:"),
+    ];
+    for way in saves {
+        assert!(proved(&asked(&way, STORE)), "{way}\n{:?}", asked(&way, STORE));
+    }
+    let differs = [
+        // One of them stores, or fences, or stores elsewhere, or ends.
+        format!("{PEEK}\n@%p4 st.shared.u32 [%r5+64], %r1;\n{WAIT}"),
+        format!("{PEEK}\n@!%p4 st.shared.u32 [%r5+64], %r1;\n{WAIT}"),
+        format!("{PEEK}\n@%p4 bra OVER;\n{WAIT}\nst.shared.u32 [%r5+64], %r1;\nOVER:"),
+        format!("{PEEK}\n@%p4 bra OVER;\n{WAIT}\nfence.proxy.async;\nOVER:"),
+        format!("{PEEK}\n@%p4 bra OVER;\nfence.acq_rel.cta;\n{WAIT}\nOVER:"),
+        format!("{PEEK}\nselp.u32 %r7, 64, 128, %p4;\nadd.u32 %r7, %r7, %r5;\nst.shared.u32 [%r7], %r1;\n{WAIT}"),
+        format!("{PEEK}\n@%p4 bra FAST;\n{WAIT}\nbra OVER;\nFAST:\nst.shared.u32 [%r5+64], %r1;\nOVER:"),
+        format!("{PEEK}\n@%p4 bra END;\n{WAIT}"),
+        // What they leave in a register decides.
+        format!(
+            "mov.u32 %r7, 0;\n{PEEK}\n@%p4 bra FAST;\n{WAIT}\nbra OVER;\nFAST:\nmov.u32 %r7, 1;\nOVER:\nsetp.eq.u32 %p5, %r7, 1;\n@%p5 bra END;"
+        ),
+        format!(
+            "mov.u32 %r7, 0;\n{PEEK}\n@%p4 bra OVER;\n{WAIT}\nmov.u32 %r7, 1;\nOVER:\nsetp.eq.u32 %p5, %r7, 1;\n@%p5 bra END;"
+        ),
+        // The question orders less than the wait.
+        format!("{}\n@%p4 bra OVER;\n{WAIT}\nOVER:", PEEK.replace("parity", "parity.relaxed.cta")),
+        format!("{PEEK}\n@%p4 bra OVER;\n{}\nOVER:", WAIT.replace("parity", "parity.acquire.cluster")),
+    ];
+    for way in differs {
+        let report = asked(&way, STORE);
+        assert!(decided(&report), "{way}\n{report:?}");
+    }
+}
+
+/// Thread 0 arrives twice; thread 32 asks for the second phase before it has waited for the first.
+#[test]
+fn an_early_question_is_about_the_phase_that_it_saves_a_wait_for() {
+    let body = |early: &str, late: &str| {
+        format!(
+            "mov.u32 %r4, m;\nmov.u32 %r5, s;\nsetp.ne.u32 %p1, %r1, 0;\nsetp.ne.u32 %p2, %r1, 32;\n@%p1 bra READY;\n\
+             mbarrier.init.shared::cta.b64 [%r4], 2;\nREADY:\nbar.sync 0;\n@%p1 bra ASK;\n\
+             mbarrier.arrive.shared::cta.b64 _, [%r4];\nW0:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 0;\n@!%p3 bra W0;\n\
+             mbarrier.arrive.shared::cta.b64 _, [%r4];\nbra END;\nASK:\n@%p2 bra END;\nmbarrier.arrive.shared::cta.b64 _, [%r4];\n{early}\n\
+             W1:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 0;\n@!%p3 bra W1;\nmbarrier.arrive.shared::cta.b64 _, [%r4];\n{late}\n\
+             @%p4 bra OVER;\nW2:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 1;\n@!%p3 bra W2;\nOVER:\nst.shared.u32 [%r5], %r1;\nEND:"
+        )
+    };
+    let peek = "mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r4], 1;";
+    let report = answer("", &body("", peek));
+    assert!(proved(&report), "{report:?}");
+    let report = answer("", &body(peek, ""));
+    assert!(!report.doubts.is_empty(), "{report:?}");
 }

@@ -254,7 +254,7 @@ fn whoever_waits_for_a_product_knows_the_parts_of_its_warpgroup() {
 }
 
 /// Thread 32 asks an mbarrier on which thread 0 arrives, `rounds` says how; what it does then is decided by `after`.
-fn asked(rounds: &str, after: &str) -> Report {
+pub(crate) fn asked(rounds: &str, after: &str) -> Report {
     let body = format!(
         "mov.u32 %r4, m;\nmov.u32 %r5, s;\nmov.u32 %r6, 0;\nsetp.ne.u32 %p1, %r1, 0;\nsetp.ne.u32 %p2, %r1, 32;\n@%p1 bra READY;\n\
          mbarrier.init.shared::cta.b64 [%r4], 1;\nREADY:\nbar.sync 0;\n@%p1 bra ASK;\nmbarrier.arrive.shared::cta.b64 _, [%r4];\nbra END;\n\

@@ -18,7 +18,7 @@ use super::directives;
 use super::flatten::{Flat, Functions, Line};
 use super::op::{Op, Pc, Register, Space};
 use super::operands::{Context, Decoded};
-use super::{Entry, Guard, Instruction, Module, SHARED_START, SPECIALS, Skip};
+use super::{Entry, Guard, Instruction, Module, SHARED_START, SPECIALS, Skip, places_of_computation};
 
 pub(super) fn entry<'t>(
     module: &Module,
@@ -72,7 +72,7 @@ fn skips(code: &[Instruction]) -> Vec<Option<Skip>> {
     let mut found = Vec::with_capacity(code.len() + 1);
     for (at, instruction) in code.iter().enumerate() {
         found.push(match instruction.op {
-            Op::Branch { to } if instruction.guard.is_some() => meet(code, at + 1, to as usize),
+            Op::Branch { to } if instruction.guard.is_some() => meet(code, at as Pc + 1, to),
             _ => None,
         });
     }
@@ -81,35 +81,16 @@ fn skips(code: &[Instruction]) -> Vec<Option<Skip>> {
 }
 
 /// Where two ways meet, and the registers that they write before.
-fn meet(code: &[Instruction], first: usize, second: usize) -> Option<Skip> {
-    let (first, second) = (computation(code, first), computation(code, second));
+fn meet(code: &[Instruction], first: Pc, second: Pc) -> Option<Skip> {
+    let (first, second) = (places_of_computation(code, first), places_of_computation(code, second));
     for (pc, count) in &first.0 {
         if let Some((_, other)) = second.0.iter().find(|(at, _)| at == pc) {
             let mut written = first.1[..*count].to_vec();
             written.extend(&second.1[..*other]);
-            return Some(Skip { meet: *pc as Pc, written: written.into() });
+            return Some(Skip { meet: *pc, written: written.into() });
         }
     }
     None
-}
-
-/// The instructions from here on, while they only compute: each with how many registers were written before it.
-fn computation(code: &[Instruction], start: usize) -> (Vec<(usize, usize)>, Vec<Register>) {
-    const LONGEST: usize = 64;
-    let (mut places, mut written, mut at) = (Vec::new(), Vec::new(), start);
-    while places.len() < LONGEST {
-        places.push((at, written.len()));
-        let Some(instruction) = code.get(at) else { break };
-        match (&instruction.op, instruction.op.computed()) {
-            (Op::Branch { to }, _) if instruction.guard.is_none() => at = *to as usize,
-            (_, Some(registers)) => {
-                written.extend(registers);
-                at += 1;
-            }
-            _ => break,
-        }
-    }
-    (places, written)
 }
 
 struct Layout {

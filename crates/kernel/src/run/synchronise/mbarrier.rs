@@ -8,8 +8,9 @@ use crate::order::record::{Handle, Kind, Path, RecordId, StrandId};
 use crate::order::{Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
 use crate::run::Run;
+use crate::run::synchronise::peek::Question;
 use crate::run::taint::TOKEN;
-use crate::run::warp::{Block, lanes};
+use crate::run::warp::{Asked, Block, lanes};
 use crate::run::watch::{End, Mark};
 
 const MOST_COUNT: u64 = (1 << 20) - 1;
@@ -465,9 +466,10 @@ impl Run<'_> {
                     let changed = self.warps[warp].end_rounds(lane);
                     self.depend_on_time(warp, lane, to, &changed);
                     if self.warps[warp].owes[lane as usize] == Some((at, state)) {
-                        self.order.peeked |= self.warps[warp].owed_by[lane as usize] != pc;
                         self.warps[warp].owes[lane as usize] = None;
+                        self.has_waited(warp, pc, lane, phase, order, scope);
                     }
+                    self.warps[warp].several &= !(1 << lane);
                     continue;
                 }
                 if retry {
@@ -482,7 +484,17 @@ impl Run<'_> {
             // An answer may also be no: what it reads comes before anything that the phase publishes.
             self.touch_lane(warp, record, lane, Region::Shared(cta), at, 8);
             let times = if again { asked.times + 1 } else { 1 };
-            self.warps[warp].asked[lane as usize] = crate::run::warp::Asked { pc, address: at, state, effects, times };
+            let known = self.order.views(warp as u32, lane).known.execution.steps(object);
+            let question = Some(Question { order, scope, known: parity.then_some(known) });
+            let own = &mut self.warps[warp];
+            let same = asked.address == at && asked.state == state;
+            if asked.times > 0 && asked.question.is_some() && !same {
+                own.several |= 1 << lane;
+            }
+            if asked.times == 0 || !same {
+                own.peeked[lane as usize] = question;
+            }
+            own.asked[lane as usize] = Asked { pc, address: at, state, effects, times, question };
         }
         for lane in lanes(refused) {
             self.warps[warp].set(to, lane, 0);
