@@ -152,10 +152,8 @@ fn report_of(outcome: Outcome, entry: &Entry, launch: &Launch) -> Report {
     if !together && !outcome.flags.is_empty() {
         assumptions.push("CTAs that wait for each other are on the GPU at the same time");
     }
-    if outcome.order.peeked {
-        assumptions.push(
-            "an early question of an mbarrier only saves a later wait: both answers lead to the same instructions",
-        );
+    if outcome.order.idle {
+        assumptions.push("warps that only end have their parts of the wgmma of their warpgroup");
     }
     if outcome.order.repeated {
         assumptions.push("several threads may write one and the same value to one place");

@@ -1,6 +1,6 @@
 //! What came out of a launch: plain data.
 
-use crate::code::op::Pc;
+use crate::code::op::{Aligned, Pc};
 use crate::memory::Fault;
 use crate::order::Race;
 
@@ -124,6 +124,23 @@ pub enum Protocol {
         expected: u32,
     },
     BarrierNumber(u32),
+    /// `.red` and other forms at one barrier, in one generation.
+    BarrierMixed {
+        id: u32,
+    },
+    /// Lanes of the warp that do not come to an `.aligned` instruction.
+    Diverged {
+        missing: u32,
+        of: Aligned,
+    },
+    /// A `wgmma` of which a warp of the warpgroup has no part.
+    Warpgroup {
+        missing: u32,
+    },
+    /// A `wgmma` whose warps give different descriptors.
+    DifferentDescriptors,
+    /// A wait for something that is no state of this mbarrier, or of a phase that is long over.
+    NotAState,
     ClusterTwice,
     ClusterAlone,
     TensorMemory(String),
@@ -208,6 +225,10 @@ pub enum Cause {
     Wait,
     Unknown,
     Read,
+    /// A register that was never written.
+    Uninitialised,
+    /// The state that an arrival returns.
+    Token,
 }
 
 /// The conditions under which one run decides the launch (docs/kernels.md).

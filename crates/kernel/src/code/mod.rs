@@ -17,7 +17,7 @@ use fencepost_syntax::ptx::{FunctionKind, Item};
 use fencepost_syntax::{Diagnostic, Span};
 
 use flatten::{Function, Functions};
-use op::{Op, Register, Source};
+use op::{Aligned, Op, Pc, Register, Source};
 use ty::Ty;
 
 pub use directives::Variable;
@@ -51,8 +51,8 @@ pub struct Entry {
     pub code: Rc<[Instruction]>,
     /// Places in `code` where two ways meet: targets of branches.
     pub targets: Rc<[bool]>,
-    /// For a branch forwards over nothing but computation: the registers that are written there.
-    pub skips: Rc<[Option<Vec<Register>>]>,
+    /// For a branch over nothing but computation: where its two ways meet, and the registers that are written before.
+    pub skips: Rc<[Option<Skip>]>,
     /// Names of registers, for messages.
     pub register_names: Vec<(String, Ty)>,
 }
@@ -68,6 +68,13 @@ pub struct Parameter {
     pub is_array: bool,
 }
 
+/// Where two ways meet that only compute, and what they write.
+#[derive(Clone, Debug)]
+pub struct Skip {
+    pub meet: Pc,
+    pub written: Rc<[Register]>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Instruction {
     pub op: Op,
@@ -76,6 +83,8 @@ pub struct Instruction {
     pub location: Option<Location>,
     /// Every register that it names.
     pub registers: Rc<[Register]>,
+    /// All lanes of a warp execute it together.
+    pub aligned: Option<Aligned>,
 }
 
 #[derive(Copy, Clone, Debug)]
@@ -95,6 +104,26 @@ pub struct Location {
 pub const SHARED_START: u32 = 1024;
 /// Where module variables in global and constant memory lie, as generic addresses.
 pub const VARIABLES: u64 = 0x0000_7e00_0000_0000;
+
+/// The instructions from here on, while they only compute: each with how many registers were written before it; and those
+/// registers.
+pub fn places_of_computation(code: &[Instruction], start: Pc) -> (Vec<(Pc, usize)>, Vec<Register>) {
+    const LONGEST: usize = 64;
+    let (mut places, mut written, mut at) = (Vec::new(), Vec::new(), start);
+    while places.len() < LONGEST {
+        places.push((at, written.len()));
+        let Some(instruction) = code.get(at as usize) else { break };
+        match (&instruction.op, instruction.op.computed()) {
+            (Op::Branch { to }, _) if instruction.guard.is_none() => at = *to,
+            (_, Some(registers)) => {
+                written.extend(registers);
+                at += 1;
+            }
+            _ => break,
+        }
+    }
+    (places, written)
+}
 
 /// Registers that are set at the start of a thread and never change.
 pub const SPECIALS: &[&str] = &[

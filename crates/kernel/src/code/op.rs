@@ -217,6 +217,18 @@ pub enum ReplaceField {
     FillMode,
 }
 
+/// Instructions that all lanes of a warp execute together, or none.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Aligned {
+    Barrier,
+    Cluster,
+    Wgmma,
+    TensorMemory,
+    Matrix,
+    Tensormap,
+    Registers,
+}
+
 /// How a bulk operation tells that it is complete.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Completion {

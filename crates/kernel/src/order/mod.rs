@@ -85,8 +85,8 @@ pub struct Order {
     pub cells_checked: u64,
     /// A write of the value that was there was let pass.
     pub repeated: bool,
-    /// An answer of a wait was taken for one that only saves a later wait.
-    pub peeked: bool,
+    /// Warps that only end were taken to have their parts of a `wgmma`.
+    pub idle: bool,
 }
 
 /// One access to be checked.
@@ -124,7 +124,7 @@ impl Order {
             mixed,
             cells_checked: 0,
             repeated: false,
-            peeked: false,
+            idle: false,
         }
     }
 

@@ -278,7 +278,8 @@ impl Run<'_> {
             waits &= again && asked.state == version;
             let times = if again { asked.times + 1 } else { 1 };
             waits &= times > 2;
-            self.warps[warp].asked[lane as usize] = Asked { pc, address, state: version, effects, times };
+            self.warps[warp].asked[lane as usize] =
+                Asked { pc, address, state: version, effects, times, question: None };
         }
         if waits {
             self.blocking = Some((active, Block::Memory { version }));
@@ -321,7 +322,8 @@ impl Run<'_> {
             for (index, source) in from.iter().enumerate() {
                 let part = shifted(at, index as u64 * u64::from(size));
                 let (value, taint) =
-                    (self.warps[warp].get(*source, lane), self.warps[warp].taint_of(*source, 1 << lane));
+                    (self.warps[warp].get(*source, lane), self.taint_of_all(warp, &[*source], 1 << lane));
+                let taint = if let At::Memory(..) = part { self.told_others(taint) } else { taint };
                 self.memory.write(part, size, value, taint, thread);
                 if let (true, At::Memory(region, offset)) = (self.tracks() && taint != 0, part)
                     && let Some(Operand::Node(node)) = self.operand(warp, *source, lane)
@@ -334,6 +336,15 @@ impl Run<'_> {
                 self.wrote(warp, lane, access, (region, offset, bytes), None, determined, &known);
             }
         }
+    }
+
+    /// What others read of an answer that a lane had is to them a matter of time.
+    fn told_others(&mut self, taint: Taint) -> Taint {
+        if self.taints.classes(taint) & taint::WAIT == 0 {
+            return taint;
+        }
+        let time = self.taints.class(taint::CLOCK);
+        self.union(taint, time)
     }
 
     /// Up to eight bytes and what they depend on.
@@ -352,7 +363,7 @@ impl Run<'_> {
         let thread = self.thread(warp, lane);
         from.iter().enumerate().all(|(index, source)| {
             let (old, of_memory) = self.read_memory(shifted(at, index as u64 * u64::from(size)), size, thread);
-            let taint = self.warps[warp].taint_of(*source, 1 << lane);
+            let taint = self.taint_of_all(warp, &[*source], 1 << lane);
             let taint = self.union(taint, of_memory);
             let bits = if size >= 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
             self.taints.is_token(taint) && old == self.warps[warp].get(*source, lane) & bits
@@ -570,6 +581,7 @@ impl Run<'_> {
         let words: Vec<&str> = modifiers.iter().map(String::as_str).collect();
         let first = active.trailing_zeros();
         let address = self.address_of(warp, pc, first, at);
+        stride.iter().for_each(|source| self.decide(warp, pc, active, *source));
         let stride = stride.map(|source| self.warps[warp].get(source, first));
         let ranges = Wmma::from_modifiers(&words).and_then(|matrix| matrix.bytes(address, stride));
         let ranges = match ranges {

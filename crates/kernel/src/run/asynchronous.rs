@@ -344,7 +344,7 @@ impl Run<'_> {
                 }
             };
         if taint != 0 {
-            self.decided(warp, pc, 1 << lane, taint);
+            self.decided(pc, taint);
         }
         let map = <[u8; 128]>::try_from(bytes.as_slice()).ok().and_then(|bytes| TensorMap::from_bytes(&bytes));
         let Some(map) = map.filter(|map| map.rank > 0) else {
@@ -599,8 +599,9 @@ impl Run<'_> {
             self.touch_strand(record, strand, lane, region, Bytes::new(offset, bytes), 0);
             for (index, source) in from.iter().enumerate() {
                 let value = self.warps[warp].get(*source, lane);
-                let taint = self.warps[warp].taint_of(*source, 1 << lane);
-                let taint = if reduce { self.taints.class(taint::FLOAT) } else { taint };
+                let taint = self.taint_of_all(warp, &[*source], 1 << lane);
+                let sum = if reduce { self.taints.class(taint::FLOAT) } else { 0 };
+                let taint = self.union(taint, sum);
                 let start = offset + index as u64 * u64::from(size);
                 self.memory.put(region, start, &value.to_le_bytes()[..size as usize], taint);
             }

@@ -3,10 +3,10 @@
 use super::Run;
 use super::flag::symbol::Operand;
 use super::taint;
-use super::warp::{Block, lanes};
+use super::warp::{Block, Fragment, lanes};
 use crate::code::op::{Op, Pc, Shuffle, Source, Vote};
 use crate::code::ty::Ty;
-use crate::report::{Cause, Doubt, Finding};
+use crate::report::{Cause, Doubt, Finding, Protocol};
 
 impl Run<'_> {
     pub(super) fn collective(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
@@ -110,6 +110,37 @@ impl Run<'_> {
         true
     }
 
+    /// An operand of an instruction of the whole warp is the same in each of its lanes.
+    pub(super) fn check_uniform(&mut self, warp: usize, pc: Pc, active: u32, source: Source) {
+        let first = self.warps[warp].get(source, active.trailing_zeros().min(31));
+        let differs = |lane: &u32| self.warps[warp].get(source, *lane) != first;
+        if let Some(lane) = lanes(active).find(differs) {
+            let thread = self.thread(warp, lane);
+            let why = "an operand differs between lanes of a warp, which execute this together".to_owned();
+            self.find(2, pc, Finding::BadOperand { pc, thread, why });
+        }
+    }
+
+    /// Lanes of a warp that stand at different `.aligned` instructions, where nobody can go on: each is executed by all that
+    /// live, or the behaviour is undefined.
+    pub(super) fn find_diverged(&mut self) -> bool {
+        let mut found = Vec::new();
+        for (index, warp) in self.warps.iter().enumerate() {
+            let waits = |fragment: &&Fragment| fragment.blocked == Some(Block::Aligned);
+            let places: Vec<&Fragment> = warp.fragments.iter().filter(waits).collect();
+            if let [first, second, ..] = places[..] {
+                found.push((index, first.pc.min(second.pc), first.mask, warp.alive() & !first.mask));
+            }
+        }
+        for (warp, pc, mask, missing) in &found {
+            let Some(of) = self.code[*pc as usize].aligned else { continue };
+            let thread = self.thread(*warp, mask.trailing_zeros().min(31));
+            let what = Protocol::Diverged { missing: *missing, of };
+            self.find(3, *pc, Finding::Protocol { pc: *pc, thread, what });
+        }
+        !found.is_empty()
+    }
+
     fn together(&mut self, warp: usize, pc: Pc, members: u32, op: &Op) {
         self.check_answers(warp, pc, members, op);
         match op {
@@ -192,7 +223,9 @@ impl Run<'_> {
         by: Source,
         clamp: Source,
     ) {
-        let taint = self.taint_of_all(warp, &[from, by, clamp], members);
+        let taint = self.sources_of(warp, &[from, by, clamp], members);
+        let (own_undefined, of_source) = (self.undefined_in(warp, &[by, clamp]), self.undefined_in(warp, &[from]));
+        let mut undefined = own_undefined & members;
         let mut results = Vec::with_capacity(32);
         let mut nodes = Vec::new();
         let plain = self.tracks() && taint != 0 && self.taint_of_all(warp, &[by, clamp], members) == 0;
@@ -215,6 +248,10 @@ impl Run<'_> {
                 }
             };
             let source = if inside { source & 31 } else { lane };
+            // What a lane outside the mask has, or one at its end, is not defined (9.7.10.6).
+            if members & !of_source & (1 << source) == 0 {
+                undefined |= 1 << lane;
+            }
             if let (true, Some(Operand::Node(node))) = (plain, self.operand(warp, from, source)) {
                 nodes.push((lane, node));
             }
@@ -228,6 +265,7 @@ impl Run<'_> {
         }
         for register in [Some(to), valid].into_iter().flatten() {
             self.set_taint(warp, register, members, taint);
+            self.set_undefined(warp, register, if register == to { undefined } else { own_undefined & members });
         }
         self.set_symbols(warp, to, &nodes);
     }

@@ -7,9 +7,9 @@ use super::compute;
 use super::flag::symbol::{Node, Operand};
 use super::synchronise::barrier::Red;
 use super::synchronise::mbarrier::Arrival;
-use super::taint::{self, MADE_UP, MANY, WAIT};
-use super::warp::{Fragment, lanes};
-use crate::code::op::{Op, Pc, Register, Source, Unknown};
+use super::taint::{self, Class, MADE_UP, MANY, WAIT};
+use super::warp::{Block, Fragment, Parted, lanes};
+use crate::code::op::{Op, Pc, Reduction, Register, Source, Unknown};
 use crate::memory::{At, Taint};
 use crate::report::{Cause, Doubt, Finding};
 
@@ -28,7 +28,14 @@ impl Run<'_> {
             self.order.tick(warp as u32);
             self.warps[warp].steps += 1;
             self.warps[warp].lane_steps += u64::from(fragment.mask.count_ones());
+            if !self.warps[warp].parted.is_empty() {
+                self.meet(warp, &fragment);
+            }
+            if self.warps[warp].joining & fragment.mask != 0 {
+                self.rejoin(warp, &fragment);
+            }
             let mut active = fragment.mask;
+            let mut guarded = None;
             if let Some(guard) = instruction.guard {
                 let values = &self.warps[warp].registers[guard.register as usize];
                 let mut on = 0;
@@ -37,8 +44,10 @@ impl Run<'_> {
                 }
                 active = on;
                 let taint = self.warps[warp].taint_of(Source::Register(guard.register), fragment.mask);
-                if taint != 0 {
-                    self.guarded(warp, &fragment, &instruction.op, taint, guard.register);
+                let undefined = self.warps[warp].undefined[guard.register as usize] & fragment.mask;
+                if taint != 0 || undefined != 0 {
+                    let depends = (taint, undefined);
+                    guarded = self.guarded(warp, &fragment, &instruction.op, depends, active, guard.register);
                 }
             }
             if !self.of_products.is_empty() {
@@ -76,8 +85,13 @@ impl Run<'_> {
                     return count;
                 }
                 op => {
-                    if active != 0 {
+                    if instruction.aligned.is_some() && active != 0 && active != self.warps[warp].alive() {
+                        self.blocking = Some((active, Block::Aligned));
+                    } else if active != 0 {
                         self.execute(warp, fragment.pc, active, op);
+                    }
+                    if let Some(parted) = guarded {
+                        self.depend(warp, fragment.mask, &parted);
                     }
                     if let Some((mask, block)) = self.blocking.take() {
                         self.put(warp, Fragment { pc: fragment.pc, mask, blocked: Some(block) });
@@ -138,6 +152,7 @@ impl Run<'_> {
         for lane in lanes(active) {
             self.settle_debt(warp, pc, lane);
         }
+        self.forget_peeks(warp, active);
         let cta = self.warps[warp].cta;
         let sent = self.order.sent(warp as u32, active);
         self.exits[cta as usize].include_execution(&sent);
@@ -154,12 +169,24 @@ impl Run<'_> {
         let taint = self.warps[warp].taint_of(source, lanes);
         if taint != 0 {
             self.decided_by(warp, pc, lanes, taint, source, u64::MAX);
+            self.decided_answer(pc, taint);
+        }
+        if self.warps[warp].undefined_lanes(source) & lanes != 0 {
+            self.doubt(Doubt::Decided { pc, by: Cause::Uninitialised });
         }
     }
 
-    pub(super) fn decided(&mut self, warp: usize, pc: Pc, mask: u32, taint: Taint) {
+    pub(super) fn decided(&mut self, pc: Pc, taint: Taint) {
         self.taints.decide(taint, pc);
-        self.decided_class(warp, pc, mask, taint);
+        self.decided_class(pc, taint);
+        self.decided_answer(pc, taint);
+    }
+
+    /// Only a branch may depend on an answer of a wait: anything else is not the same with both.
+    fn decided_answer(&mut self, pc: Pc, taint: Taint) {
+        if self.taints.classes(taint) & WAIT != 0 {
+            self.doubt(Doubt::Decided { pc, by: Cause::Wait });
+        }
     }
 
     /// The same of the value of a register, of which some bits decide.
@@ -167,10 +194,10 @@ impl Run<'_> {
         if !self.decided_by_symbols(warp, pc, mask, source, bits) {
             self.taints.decide(taint, pc);
         }
-        self.decided_class(warp, pc, self.warps[warp].tainted_lanes(source) & mask, taint);
+        self.decided_class(pc, taint);
     }
 
-    fn decided_class(&mut self, warp: usize, pc: Pc, mask: u32, taint: Taint) {
+    fn decided_class(&mut self, pc: Pc, taint: Taint) {
         let classes = self.taints.classes(taint);
         let causes = [
             (taint::FLOAT, Cause::Float),
@@ -179,6 +206,8 @@ impl Run<'_> {
             (taint::STUB, Cause::Stub),
             (taint::UNKNOWN_DATA, Cause::Unknown),
             (taint::ATOMIC, Cause::Atomic),
+            (taint::UNDEFINED, Cause::Uninitialised),
+            (taint::TOKEN, Cause::Token),
         ];
         if classes & (MADE_UP | taint::ATOMIC) != 0 {
             for (class, by) in causes {
@@ -189,19 +218,6 @@ impl Run<'_> {
         }
         if classes & MANY != 0 {
             self.doubt(Doubt::Decided { pc, by: Cause::Read });
-        }
-        if classes & WAIT != 0 {
-            // A branch on "not yet": the lane must come to a wait before it does anything else.
-            for lane in lanes(mask) {
-                let asked = self.warps[warp].asked[lane as usize];
-                // The wait is over: what an earlier answer was, or how often it was asked, may not decide anything now.
-                if asked.times == 0 {
-                    self.doubt(Doubt::Decided { pc, by: Cause::Wait });
-                    continue;
-                }
-                self.warps[warp].owes[lane as usize] = Some((asked.address, asked.state));
-                self.warps[warp].owed_by[lane as usize] = asked.pc;
-            }
         }
     }
 
@@ -222,14 +238,58 @@ impl Run<'_> {
         }
     }
 
-    /// A guard that is not determined: the results of computations depend on it; anything else is decided by it.
-    fn guarded(&mut self, warp: usize, fragment: &Fragment, op: &Op, taint: Taint, guard: Register) {
-        let skips = Rc::clone(&self.skips);
-        let written = skips[fragment.pc as usize].clone().or_else(|| op.computed());
-        match written {
-            Some(written) => written.into_iter().for_each(|to| self.add_taint(warp, to, fragment.mask, taint)),
-            None => self.decided_by(warp, fragment.pc, fragment.mask, taint, Source::Register(guard), 1),
+    /// A guard that is not determined: the results of computations depend on it, once they are there; anything else is
+    /// decided by it.
+    fn guarded(
+        &mut self,
+        warp: usize,
+        fragment: &Fragment,
+        op: &Op,
+        (taint, undefined): (Taint, u32),
+        active: u32,
+        guard: Register,
+    ) -> Option<Parted> {
+        let mask = fragment.mask;
+        if let Some(skip) = &self.skips[fragment.pc as usize] {
+            let (meet, written) = (skip.meet, Rc::clone(&skip.written));
+            self.warps[warp].parted.push(Parted { meet, mask, written, taint, undefined });
+            return None;
         }
+        if let Some(written) = op.computed() {
+            return Some(Parted { meet: fragment.pc + 1, mask, written: written.into(), taint, undefined });
+        }
+        if taint != 0 {
+            self.decided_by(warp, fragment.pc, mask, taint, Source::Register(guard), 1);
+            if self.taints.classes(taint) & WAIT != 0 {
+                let mask = self.warps[warp].tainted_lanes(Source::Register(guard)) & mask;
+                self.branch_on_answer(warp, fragment, mask, active, op);
+            }
+        }
+        if undefined != 0 {
+            self.doubt(Doubt::Decided { pc: fragment.pc, by: Cause::Uninitialised });
+        }
+        None
+    }
+
+    /// What was written depends on the guard or branch that decided it.
+    fn depend(&mut self, warp: usize, mask: u32, parted: &Parted) {
+        for to in parted.written.iter() {
+            if parted.taint != 0 {
+                self.add_taint(warp, *to, mask, parted.taint);
+            }
+            self.warps[warp].undefined[*to as usize] |= parted.undefined & mask;
+        }
+    }
+
+    /// Lanes come to where the two ways of a branch meet.
+    fn meet(&mut self, warp: usize, fragment: &Fragment) {
+        let mut parted = std::mem::take(&mut self.warps[warp].parted);
+        for own in parted.iter_mut().filter(|own| own.meet == fragment.pc) {
+            self.depend(warp, own.mask & fragment.mask, own);
+            own.mask &= !fragment.mask;
+        }
+        parted.retain(|own| own.mask != 0);
+        self.warps[warp].parted = parted;
     }
 
     pub(super) fn set_taint(&mut self, warp: usize, to: Register, mask: u32, taint: Taint) {
@@ -239,6 +299,7 @@ impl Run<'_> {
         if self.tracks() {
             self.flags_of.symbols.clear(warp, to, mask);
         }
+        self.warps[warp].undefined[to as usize] &= !mask;
         let (own, old) = self.warps[warp].taint[to as usize];
         if taint == 0 {
             if own != 0 {
@@ -266,7 +327,30 @@ impl Run<'_> {
         from.iter().fold(0, |lanes, source| lanes | self.warps[warp].tainted_lanes(*source))
     }
 
+    /// The lanes for which any of these values was never written.
+    pub(super) fn undefined_in(&self, warp: usize, from: &[Source]) -> u32 {
+        from.iter().fold(0, |lanes, source| lanes | self.warps[warp].undefined_lanes(*source))
+    }
+
+    /// A result of values that may not have been written, in some lanes.
+    pub(super) fn set_undefined(&mut self, warp: usize, to: Register, mask: u32) {
+        if mask != 0 {
+            self.warps[warp].undefined[to as usize] |= mask;
+        }
+    }
+
+    /// What the values depend on, for any of these lanes.
     pub(super) fn taint_of_all(&mut self, warp: usize, from: &[Source], mask: u32) -> Taint {
+        let taint = self.sources_of(warp, from, mask);
+        if self.undefined_in(warp, from) & mask == 0 {
+            return taint;
+        }
+        let undefined = self.taints.class(taint::UNDEFINED);
+        self.union(taint, undefined)
+    }
+
+    /// The same, but for [`Run::undefined_in`].
+    pub(super) fn sources_of(&mut self, warp: usize, from: &[Source], mask: u32) -> Taint {
         let mut taint = 0;
         for source in from {
             let own = self.warps[warp].taint_of(*source, mask);
@@ -290,8 +374,9 @@ impl Run<'_> {
             Op::AddCarry { .. } | Op::Pack { .. } | Op::Unpack { .. } => self.compute_other(warp, active, op),
             Op::Opaque { to, from, why, commutes } => {
                 let class = if *why == Unknown::Float { taint::FLOAT } else { taint::ENVIRONMENT };
-                self.opaque(warp, active, to, from, class);
+                // Values first: a result may be an operand too.
                 self.tokens_of(warp, pc, active, to, from, *commutes);
+                self.mark(warp, active, to, from, class);
             }
             Op::Clock { to } => {
                 let class = taint::CLOCK;
@@ -337,8 +422,8 @@ impl Run<'_> {
             | Op::ReduceWarp { .. }
             | Op::Elect { .. }
             | Op::ActiveMask { .. } => self.collective(warp, pc, active, op),
-            Op::Barrier { id, threads, arrive_only, from, negated, .. } => {
-                let red = Red { from: *from, negated: *negated };
+            Op::Barrier { id, threads, arrive_only, from, negated, reduction, .. } => {
+                let red = Red { from: *from, negated: *negated, reduces: *reduction != Reduction::None };
                 self.barrier(warp, pc, active, *id, *threads, *arrive_only, red);
             }
             Op::ClusterArrive { order } => self.cluster_arrive(warp, pc, active, *order),
@@ -383,14 +468,18 @@ impl Run<'_> {
 
     fn move_halves(&mut self, warp: usize, active: u32, to: [Option<Register>; 2], from: [Source; 2]) {
         let taints = from.map(|source| self.warps[warp].taint_of(source, active));
+        let undefined = from.map(|source| self.warps[warp].undefined_lanes(source) & active);
         for lane in lanes(active) {
             let values = from.map(|source| self.warps[warp].get(source, lane));
             for (to, value) in to.iter().zip(values) {
                 to.iter().for_each(|to| self.warps[warp].set(*to, lane, value));
             }
         }
-        for (to, taint) in to.iter().zip(taints) {
-            to.iter().for_each(|to| self.set_taint(warp, *to, active, taint));
+        for ((to, taint), undefined) in to.iter().zip(taints).zip(undefined) {
+            if let Some(to) = to {
+                self.set_taint(warp, *to, active, taint);
+                self.set_undefined(warp, *to, undefined);
+            }
         }
     }
 
@@ -423,7 +512,9 @@ impl Run<'_> {
         to: Register,
         from: &[Source; 3],
     ) {
-        let nodes = if self.tracks() && self.taint_of_all(warp, from, active) != 0 {
+        let undefined_in = self.undefined_in(warp, from) & active;
+        let not_written = if undefined_in == 0 { 0 } else { self.undefined_by(warp, function, from, undefined_in) };
+        let nodes = if self.tracks() && self.sources_of(warp, from, active) != 0 {
             let make = |from: &[Operand]| Node::Function { function, ty, from: [from[0], from[1], from[2]] };
             self.symbols_of(warp, active, from, make)
         } else {
@@ -441,7 +532,7 @@ impl Run<'_> {
                 }
             }
         }
-        let mut taint = self.taint_of_all(warp, from, active);
+        let mut taint = self.sources_of(warp, from, active);
         if undefined != 0 {
             let class = self.taints.class(taint::ENVIRONMENT);
             taint = self.union(taint, class);
@@ -449,13 +540,28 @@ impl Run<'_> {
         let own = if undefined == 0 { self.lanes_of(warp, from) } else { u32::MAX };
         self.set_taint(warp, to, active & !own, 0);
         self.set_taint(warp, to, active & own, taint);
+        self.set_undefined(warp, to, not_written);
         self.set_symbols(warp, to, &nodes);
+    }
+
+    /// Of lanes with an operand that was never written, those whose result depends on it: not on what is not selected.
+    fn undefined_by(&self, warp: usize, function: crate::code::op::Function, from: &[Source; 3], mask: u32) -> u32 {
+        if function != crate::code::op::Function::Select {
+            return mask;
+        }
+        let own = &self.warps[warp];
+        let chosen = |lane: u32| if own.get(from[2], lane) & 1 != 0 { from[0] } else { from[1] };
+        let depends =
+            |lane: &u32| (own.undefined_lanes(chosen(*lane)) | own.undefined_lanes(from[2])) & (1 << lane) != 0;
+        lanes(mask).filter(depends).fold(0, |mask, lane| mask | 1 << lane)
     }
 
     fn compute_other(&mut self, warp: usize, active: u32, op: &Op) {
         match op {
             Op::SetPredicate { compare, ty, combine, to, complement, left, right, with, with_negated } => {
-                let taint = self.taint_of_all(warp, &[*left, *right, *with], active);
+                let taint = self.sources_of(warp, &[*left, *right, *with], active);
+                let undefined = self.undefined_in(warp, &[*left, *right, *with]) & active;
+                let tainted = self.lanes_of(warp, &[*left, *right, *with]);
                 let node = |complement: bool| {
                     let (compare, ty, combine, with_negated) = (*compare, *ty, *combine, *with_negated);
                     move |from: &[Operand]| {
@@ -480,15 +586,16 @@ impl Run<'_> {
                 }
                 for (to, nodes) in [(to, nodes), (complement, others)] {
                     if let Some(to) = to {
-                        let own = self.lanes_of(warp, &[*left, *right, *with]);
-                        self.set_taint(warp, *to, active & !own, 0);
-                        self.set_taint(warp, *to, active & own, taint);
+                        self.set_taint(warp, *to, active & !tainted, 0);
+                        self.set_taint(warp, *to, active & tainted, taint);
+                        self.set_undefined(warp, *to, undefined);
                         self.set_symbols(warp, *to, &nodes);
                     }
                 }
             }
             Op::Set { compare, ty, to_ty, to, left, right } => {
-                let taint = self.taint_of_all(warp, &[*left, *right], active);
+                let taint = self.sources_of(warp, &[*left, *right], active);
+                let undefined = self.undefined_in(warp, &[*left, *right]) & active;
                 let own = &mut self.warps[warp];
                 for lane in lanes(active) {
                     let value = compute::compare(*compare, *ty, own.get(*left, lane), own.get(*right, lane));
@@ -500,9 +607,11 @@ impl Run<'_> {
                     own.set(*to, lane, if value { one } else { 0 });
                 }
                 self.set_taint(warp, *to, active, taint);
+                self.set_undefined(warp, *to, undefined);
             }
             Op::Convert { to, from, to_ty, from_ty, saturate, round } => {
-                let taint = self.taint_of_all(warp, &[*from], active);
+                let taint = self.sources_of(warp, &[*from], active);
+                let undefined = self.undefined_in(warp, &[*from]) & active;
                 let nodes = if self.tracks() && taint != 0 {
                     let (to_ty, from_ty, saturate, round) = (*to_ty, *from_ty, *saturate, *round);
                     let make = |from: &[Operand]| Node::Convert { to_ty, from_ty, saturate, round, from: from[0] };
@@ -516,19 +625,28 @@ impl Run<'_> {
                     own.set(*to, lane, value);
                 }
                 self.set_taint(warp, *to, active, taint);
+                self.set_undefined(warp, *to, undefined);
                 self.set_symbols(warp, *to, &nodes);
             }
             Op::InsertField { ty, to, from } => {
-                let taint = self.taint_of_all(warp, from, active);
+                let taint = self.sources_of(warp, from, active);
+                let undefined = self.undefined_in(warp, from) & active;
                 let own = &mut self.warps[warp];
                 for lane in lanes(active) {
                     let [a, b, c, d] = from.map(|source| own.get(source, lane));
                     own.set(*to, lane, compute::insert_field(*ty, a, b, c, d));
                 }
                 self.set_taint(warp, *to, active, taint);
+                self.set_undefined(warp, *to, undefined);
             }
             Op::AddCarry { function, ty, to, from, takes, gives } => {
-                let taint = self.taint_of_all(warp, from, active);
+                let mut taint = self.sources_of(warp, from, active);
+                let mut undefined = self.undefined_in(warp, from) & active;
+                let (carried, of_carry) = self.warps[warp].carry_taint;
+                if *takes {
+                    undefined |= self.warps[warp].carry_undefined & active;
+                    taint = if carried & active == 0 { taint } else { self.union(taint, of_carry) };
+                }
                 let own = &mut self.warps[warp];
                 for lane in lanes(active) {
                     let [a, b, c] = from.map(|source| own.get(source, lane));
@@ -539,10 +657,19 @@ impl Run<'_> {
                         own.carry[lane as usize] = out;
                     }
                 }
+                if *gives {
+                    let kept = carried & !active;
+                    let all = if kept == 0 { taint } else { self.union(taint, of_carry) };
+                    let own = &mut self.warps[warp];
+                    own.carry_taint = (if taint == 0 { kept } else { kept | active }, all);
+                    own.carry_undefined = (own.carry_undefined & !active) | undefined;
+                }
                 self.set_taint(warp, *to, active, taint);
+                self.set_undefined(warp, *to, undefined);
             }
             Op::Pack { to, from, bits } => {
-                let taint = self.taint_of_all(warp, from, active);
+                let taint = self.sources_of(warp, from, active);
+                let undefined = self.undefined_in(warp, from) & active;
                 let own = &mut self.warps[warp];
                 let mask = if *bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
                 for lane in lanes(active) {
@@ -553,9 +680,11 @@ impl Run<'_> {
                     own.set(*to, lane, value);
                 }
                 self.set_taint(warp, *to, active, taint);
+                self.set_undefined(warp, *to, undefined);
             }
             Op::Unpack { to, from, bits } => {
-                let taint = self.taint_of_all(warp, &[*from], active);
+                let taint = self.sources_of(warp, &[*from], active);
+                let undefined = self.undefined_in(warp, &[*from]) & active;
                 let own = &mut self.warps[warp];
                 let mask = if *bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
                 for lane in lanes(active) {
@@ -568,6 +697,7 @@ impl Run<'_> {
                 }
                 for to in to.iter().flatten() {
                     self.set_taint(warp, *to, active, taint);
+                    self.set_undefined(warp, *to, undefined);
                 }
             }
             _ => {}
@@ -593,15 +723,21 @@ impl Run<'_> {
     }
 
     /// Results that are not computed: zero, and marked.
-    pub(super) fn opaque(&mut self, warp: usize, active: u32, to: &[Register], from: &[Source], class: u8) {
+    pub(super) fn opaque(&mut self, warp: usize, active: u32, to: &[Register], from: &[Source], class: Class) {
+        self.mark(warp, active, to, from, class);
+        for to in to {
+            lanes(active).for_each(|lane| self.warps[warp].set(*to, lane, 0));
+        }
+    }
+
+    fn mark(&mut self, warp: usize, active: u32, to: &[Register], from: &[Source], class: Class) {
         let own = self.taints.class(class);
-        let taint = self.taint_of_all(warp, from, active);
+        let taint = self.sources_of(warp, from, active);
+        let undefined = self.undefined_in(warp, from) & active;
         let taint = self.union(taint, own);
         for to in to {
-            for lane in lanes(active) {
-                self.warps[warp].set(*to, lane, 0);
-            }
             self.set_taint(warp, *to, active, taint);
+            self.set_undefined(warp, *to, undefined);
         }
     }
 
@@ -615,7 +751,9 @@ impl Run<'_> {
             Op::CtaRank { to, from, .. } => (*to, *from, None),
             _ => return,
         };
-        let taint = self.taint_of_all(warp, &[from, rank.unwrap_or(Source::Constant(0))], active);
+        let sources = [from, rank.unwrap_or(Source::Constant(0))];
+        let taint = self.sources_of(warp, &sources, active);
+        let undefined = self.undefined_in(warp, &sources) & active;
         for lane in lanes(active) {
             let address = self.warps[warp].get(from, lane);
             let thread = self.thread(warp, lane);
@@ -642,6 +780,7 @@ impl Run<'_> {
             self.warps[warp].set(to, lane, value);
         }
         self.set_taint(warp, to, active, taint);
+        self.set_undefined(warp, to, undefined);
     }
 }
 

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
 use crate::code::op::{Op, Pc, Space};
-use crate::code::{Entry, Instruction, Module, SPECIALS};
+use crate::code::{Entry, Instruction, Module, SPECIALS, Skip};
 use crate::launch::{Contents, Launch};
 use crate::memory::{Memory, Taint, left};
 use crate::order::policy::Policy;
@@ -73,7 +73,7 @@ pub struct Run<'a> {
     launch: &'a Launch,
     options: Options,
     code: Rc<[Instruction]>,
-    skips: Rc<[Option<Vec<crate::code::op::Register>>]>,
+    skips: Rc<[Option<Skip>]>,
     pub order: Order,
     memory: Memory,
     warps: Vec<Warp>,
@@ -269,6 +269,7 @@ impl<'a> Run<'a> {
                 _ => 0,
             };
             warp.registers[register][lane as usize] = u64::from(value);
+            warp.undefined[register] = 0;
             // Where a thread runs is not the launch's choice.
             if matches!(base, "%smid" | "%nsmid" | "%warpid" | "%nwarpid" | "%gridid") {
                 warp.taint[register] = (u32::MAX, environment);
@@ -322,6 +323,9 @@ impl<'a> Run<'a> {
         self.check_open_phases();
         self.check_reads();
         self.check_flags();
+        if !self.stopped && self.warps.iter().all(Warp::is_done) {
+            self.check_products();
+        }
         self.check_exits();
     }
 

@@ -6,22 +6,27 @@ use crate::code::op::Pc;
 use crate::memory::Taint;
 
 /// Values that the launch does not determine, or that are not computed here.
-pub const FLOAT: u8 = 1;
-pub const ENVIRONMENT: u8 = 2;
-pub const ATOMIC: u8 = 4;
-pub const CLOCK: u8 = 8;
-pub const STUB: u8 = 16;
-pub const WAIT: u8 = 32;
-pub const UNKNOWN_DATA: u8 = 64;
+pub type Class = u16;
+pub const FLOAT: Class = 1;
+pub const ENVIRONMENT: Class = 2;
+pub const ATOMIC: Class = 4;
+pub const CLOCK: Class = 8;
+pub const STUB: Class = 16;
+pub const WAIT: Class = 32;
+pub const UNKNOWN_DATA: Class = 64;
 /// More strong reads than are kept apart.
-pub const MANY: u8 = 128;
+pub const MANY: Class = 128;
+/// A register that was never written: any value, and another at each look.
+pub const UNDEFINED: Class = 256;
+/// The state that an arrival at an mbarrier returns, which is opaque (9.7.15.16).
+pub const TOKEN: Class = 512;
 
 /// The value itself is made up: a branch on it goes anywhere.
-pub const MADE_UP: u8 = FLOAT | ENVIRONMENT | CLOCK | STUB | UNKNOWN_DATA;
+pub const MADE_UP: Class = FLOAT | ENVIRONMENT | CLOCK | STUB | UNKNOWN_DATA | UNDEFINED | TOKEN;
 
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 struct Set {
-    classes: u8,
+    classes: Class,
     reads: Vec<u32>,
 }
 
@@ -61,7 +66,7 @@ impl Taints {
         id
     }
 
-    pub fn class(&mut self, class: u8) -> Taint {
+    pub fn class(&mut self, class: Class) -> Taint {
         self.intern(Set { classes: class, reads: Vec::new() })
     }
 
@@ -102,7 +107,7 @@ impl Taints {
         !self.sets[taint as usize].reads.is_empty() || self.sets[taint as usize].classes & MANY != 0
     }
 
-    pub fn classes(&self, taint: Taint) -> u8 {
+    pub fn classes(&self, taint: Taint) -> Class {
         self.sets[taint as usize].classes
     }
 

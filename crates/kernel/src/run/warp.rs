@@ -1,8 +1,10 @@
 //! A warp: registers of 32 lanes, and where each of them stands.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use super::matrix::registers::RegisterUse;
+use super::synchronise::peek::{Peek, Question};
 use crate::code::op::{Pc, Register, Source};
 use crate::memory::Taint;
 use crate::order::Cta;
@@ -34,6 +36,8 @@ pub(super) enum Block {
     SyncWarp {
         mask: u32,
     },
+    /// The rest of its warp, at this `.aligned` instruction.
+    Aligned,
     Mbarrier {
         object: Object,
         phase: u32,
@@ -62,6 +66,8 @@ pub(super) struct Asked {
     pub(super) state: u64,
     pub(super) effects: u32,
     pub(super) times: u32,
+    /// Of an mbarrier.
+    pub(super) question: Option<Question>,
 }
 
 #[derive(Clone)]
@@ -73,7 +79,12 @@ pub(super) struct Warp {
     pub(super) shared_base: u64,
     pub(super) registers: Vec<[u64; 32]>,
     pub(super) taint: Vec<(u32, Taint)>,
+    /// Of each register, the lanes that have not written it, or have computed it from such.
+    pub(super) undefined: Vec<u32>,
     pub(super) carry: [u64; 32],
+    /// What the carry depends on, and in which lanes it is not defined.
+    pub(super) carry_taint: (u32, Taint),
+    pub(super) carry_undefined: u32,
     pub(super) fragments: Vec<Fragment>,
     pub(super) exited: u32,
     pub(super) asked: Box<[Asked; 32]>,
@@ -86,8 +97,6 @@ pub(super) struct Warp {
     pub(super) changed: Vec<(Register, u32, u64)>,
     /// How much of that there was at the first question of a lane and at its last.
     pub(super) rounds: [(usize, usize); 32],
-    /// The question whose answer made a lane owe a wait.
-    pub(super) owed_by: [Pc; 32],
     pub(super) steps: u64,
     /// How often a fragment was chosen.
     pub(super) turns: u64,
@@ -98,6 +107,34 @@ pub(super) struct Warp {
     pub(super) cluster_phase: [u32; 32],
     /// Lanes whose next strong read need not wait.
     pub(super) admitted: u32,
+    /// What each lane's first question for the phase that it waits for would have told.
+    pub(super) peeked: [Option<Question>; 32],
+    /// Lanes that have asked for two phases and not waited.
+    pub(super) several: u32,
+    /// Lanes that have branched on an answer, and have not come to where the other answer leads.
+    pub(super) joining: u32,
+    pub(super) peeks: Vec<Peek>,
+    /// Branches over computation whose two ways have not met yet.
+    pub(super) parted: Vec<Parted>,
+}
+
+/// Lanes between a branch that is not determined and the place where both ways meet: what is written on either depends on it.
+#[derive(Clone)]
+pub(super) struct Parted {
+    pub(super) meet: Pc,
+    pub(super) mask: u32,
+    pub(super) written: Rc<[Register]>,
+    pub(super) taint: Taint,
+    pub(super) undefined: u32,
+}
+
+/// One warp's part of a `wgmma`.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) struct Product {
+    pub(super) pc: Pc,
+    pub(super) strand: StrandId,
+    /// The descriptors of A, if it has one, and B.
+    pub(super) descriptors: [u64; 2],
 }
 
 /// Groups of asynchronous operations that nobody has waited for: of `cp.async` and bulk copies per lane, of `wgmma` and
@@ -110,7 +147,7 @@ pub(super) struct Groups {
     pub(super) bulk: [VecDeque<Vec<StrandId>>; 32],
     pub(super) wgmma_open: Vec<StrandId>,
     /// Every `wgmma` of the warp, how many of them are known to be complete, and whether others did not start their parts.
-    pub(super) products: Vec<(Pc, StrandId)>,
+    pub(super) products: Vec<Product>,
     pub(super) products_done: usize,
     pub(super) parts_missing: bool,
     pub(super) registers: RegisterUse,
@@ -129,7 +166,10 @@ impl Warp {
             shared_base: 0,
             registers: vec![[0; 32]; registers as usize],
             taint: vec![(0, 0); registers as usize],
+            undefined: vec![u32::MAX; registers as usize],
             carry: [0; 32],
+            carry_taint: (0, 0),
+            carry_undefined: u32::MAX,
             fragments: vec![Fragment { pc: 0, mask: lanes, blocked: None }],
             exited: !lanes,
             asked: Box::new([Asked::default(); 32]),
@@ -138,7 +178,6 @@ impl Warp {
             asking: 0,
             changed: Vec::new(),
             rounds: [(0, 0); 32],
-            owed_by: [0; 32],
             steps: 0,
             turns: 0,
             lane_steps: 0,
@@ -146,6 +185,11 @@ impl Warp {
             cluster_arrived: 0,
             cluster_phase: [0; 32],
             admitted: 0,
+            peeked: [None; 32],
+            several: 0,
+            joining: 0,
+            peeks: Vec::new(),
+            parted: Vec::new(),
         }
     }
 
@@ -161,7 +205,7 @@ impl Warp {
     #[inline]
     pub(super) fn set(&mut self, register: Register, lane: u32, value: u64) {
         let place = &mut self.registers[register as usize][lane as usize];
-        if self.asking & (1 << lane) != 0 && *place != value {
+        if (self.asking | self.joining) & (1 << lane) != 0 && *place != value {
             self.changed.push((register, lane, *place));
         }
         *place = value;
@@ -192,12 +236,17 @@ impl Warp {
 
     pub(super) fn forget_rounds(&mut self, lanes: u32) {
         self.asking &= !lanes;
-        if self.asking == 0 {
+        self.forget_changes();
+    }
+
+    pub(super) fn forget_changes(&mut self) {
+        if self.asking | self.joining == 0 {
             self.changed.clear();
         }
     }
 
-    fn differing(&self, lane: u32, since: usize) -> Vec<Register> {
+    /// The registers of a lane that are others than when so many changes were noted.
+    pub(super) fn differing(&self, lane: u32, since: usize) -> Vec<Register> {
         let mut seen: Vec<(Register, u64)> = Vec::new();
         for (register, _, old) in self.changed.get(since..).unwrap_or(&[]).iter().filter(|(_, own, _)| *own == lane) {
             if seen.iter().all(|(own, _)| own != register) {
@@ -216,7 +265,16 @@ impl Warp {
         }
     }
 
-    /// What the value depends on, for any of these lanes.
+    /// The lanes whose value is any: it was never written.
+    #[inline]
+    pub(super) fn undefined_lanes(&self, source: Source) -> u32 {
+        match source {
+            Source::Register(register) => self.undefined[register as usize],
+            Source::Constant(_) | Source::Shared(_) => 0,
+        }
+    }
+
+    /// What the value depends on, for any of these lanes, but for what [`Warp::undefined_lanes`] says.
     #[inline]
     pub(super) fn taint_of(&self, source: Source, lanes: u32) -> Taint {
         match source {

@@ -105,6 +105,7 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
     if kernel.is_proved() {
         add(model.race_free == Some(false) && !model.races.is_empty(), Kind::ProvedButRaces);
         add(model.ends == Some(false), Kind::ProvedButHangs);
+        // An answer that nobody looks at may be about any phase.
         let peeks = program.items().any(|item| matches!(item, Item::Peek { .. }));
         let gap = |error: &String| {
             GAPS.iter().any(|gap| error.starts_with(gap)) || (peeks && error.starts_with("parity-aliasing"))

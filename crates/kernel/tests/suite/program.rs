@@ -792,7 +792,20 @@ impl Program {
             // Nor are products those of some lanes of a warp.
             matches!(item, Item::Bar { warps: Some(_), .. } | Wgmma { .. } | WgmmaCommit | WgmmaFence)
                 || matches!(item, WgmmaRead | WgmmaWait { .. } | WgmmaWrite)
-        })
+        }) && !self.lanes_diverge()
+    }
+
+    /// Whether lanes of a warp would come to different instructions of the whole warp, or wait for one that waits for them there.
+    fn lanes_diverge(&self) -> bool {
+        let of_a_warp =
+            |item: Item| matches!(item, Item::TensorLoad { .. } | Item::TensorStore { .. } | Item::TensorWait { .. });
+        let comes = |thread: &&Thread| thread.lines.iter().any(|line| of_a_warp(line.item));
+        let ctas: Vec<u32> = self.threads.iter().filter(comes).map(|thread| thread.cta).collect();
+        let goes_on = |thread: &Thread| {
+            let behind = thread.lines.iter().skip_while(|line| !of_a_warp(line.item));
+            behind.into_iter().any(|line| !of_a_warp(line.item))
+        };
+        self.threads.iter().any(goes_on) || (1..ctas.len()).any(|at| ctas[..at].contains(&ctas[at]))
     }
 
     pub(crate) fn kernel(&self, layout: Layout) -> Text {
@@ -838,7 +851,12 @@ impl Program {
         out.line("shl.b32 %k4, %k3, 3;", None);
         out.line("add.u32 %k5, %k4, %k2;", None);
         if tensors {
-            TENSOR_START.lines().for_each(|line| out.line(line, None));
+            // Lanes of one warp allocate together.
+            let start = match layout {
+                Layout::Warps => TENSOR_START.to_owned(),
+                _ => TENSOR_START.replace("@%p0 tcgen05.alloc", "tcgen05.alloc"),
+            };
+            start.lines().for_each(|line| out.line(line, None));
         }
         if layout == Layout::Together {
             self.steps().iter().enumerate().for_each(|(number, step)| out.step(number, step, tensors));
@@ -859,6 +877,7 @@ impl Program {
             for line in &thread.lines {
                 for text in line.text(index) {
                     let text = if tensors { with_registers(&text) } else { text };
+                    let text = if layout == Layout::Warps { text } else { of_lanes(&text) };
                     out.line(&text, Some(line.id));
                 }
             }
@@ -905,6 +924,11 @@ fn with_registers(text: &str) -> String {
     text
 }
 
+/// Lanes of a warp come to barriers one by one: `bar` is for the whole warp.
+fn of_lanes(text: &str) -> String {
+    text.replace("bar.sync", "barrier.sync").replace("bar.arrive", "barrier.arrive")
+}
+
 #[derive(Default)]
 struct Lines {
     text: String,
@@ -931,7 +955,7 @@ impl Lines {
         self.line(&format!("@%p0 bra S{number};"), None);
         for text in line.text(0) {
             let text = if tensors { with_registers(&text) } else { text };
-            self.line(&text, Some(line.id));
+            self.line(&of_lanes(&text), Some(line.id));
         }
         self.line(&format!("S{number}:"), None);
     }

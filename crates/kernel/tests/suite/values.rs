@@ -7,15 +7,15 @@ use fencepost_kernel::launch::read::read;
 use fencepost_kernel::report::{Doubt, Finding, Report};
 use fencepost_syntax::ptx;
 
-const LAUNCH: &str =
+pub(crate) const LAUNCH: &str =
     "entry = \"e\"\nblock = [64]\n[[buffer]]\nname = \"a\"\nbytes = 4096\n[[parameter]]\nbuffer = \"a\"\n";
 
 /// A kernel of 64 threads: `%rd1` is a buffer, `%rd2` the thread's own eight bytes there, `%r1` the thread, `s` shared.
-fn answer(functions: &str, body: &str) -> Report {
+pub(crate) fn answer(functions: &str, body: &str) -> Report {
     answer_to(LAUNCH, functions, body)
 }
 
-fn answer_to(launch: &str, functions: &str, body: &str) -> Report {
+pub(crate) fn answer_to(launch: &str, functions: &str, body: &str) -> Report {
     let text = format!(
         ".version 9.0\n.target sm_90a\n.address_size 64\n{functions}\n.visible .entry e(.param .u64 a)\n{{\n\
          .reg .pred %p<9>;\n.reg .b16 %h<9>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<20>;\n.reg .b128 %q<4>;\n\
@@ -31,16 +31,16 @@ fn answer_to(launch: &str, functions: &str, body: &str) -> Report {
     check(&module, &module.entries[0], &launch, &Limits::default())
 }
 
-fn proved(report: &Report) -> bool {
+pub(crate) fn proved(report: &Report) -> bool {
     report.findings.is_empty() && report.doubts.is_empty()
 }
 
-fn decided(report: &Report) -> bool {
+pub(crate) fn decided(report: &Report) -> bool {
     report.doubts.iter().any(|doubt| matches!(doubt, Doubt::Decided { .. }))
 }
 
 /// A branch on what `%r9` holds, around a store.
-const BRANCH: &str = "setp.eq.u32 %p1, %r9, 0;\n@%p1 bra END;\nst.global.u32 [%rd2], %r1;\nEND:";
+pub(crate) const BRANCH: &str = "setp.eq.u32 %p1, %r9, 0;\n@%p1 bra END;\nst.global.u32 [%rd2], %r1;\nEND:";
 
 #[test]
 fn a_clock_is_remembered_wherever_it_goes() {
@@ -254,7 +254,7 @@ fn whoever_waits_for_a_product_knows_the_parts_of_its_warpgroup() {
 }
 
 /// Thread 32 asks an mbarrier on which thread 0 arrives, `rounds` says how; what it does then is decided by `after`.
-fn asked(rounds: &str, after: &str) -> Report {
+pub(crate) fn asked(rounds: &str, after: &str) -> Report {
     let body = format!(
         "mov.u32 %r4, m;\nmov.u32 %r5, s;\nmov.u32 %r6, 0;\nsetp.ne.u32 %p1, %r1, 0;\nsetp.ne.u32 %p2, %r1, 32;\n@%p1 bra READY;\n\
          mbarrier.init.shared::cta.b64 [%r4], 1;\nREADY:\nbar.sync 0;\n@%p1 bra ASK;\nmbarrier.arrive.shared::cta.b64 _, [%r4];\nbra END;\n\

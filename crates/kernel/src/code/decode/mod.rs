@@ -16,9 +16,9 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use super::directives;
 use super::flatten::{Flat, Functions, Line};
-use super::op::{Op, Register, Space};
+use super::op::{Op, Pc, Register, Space};
 use super::operands::{Context, Decoded};
-use super::{Entry, Guard, Instruction, Module, SHARED_START, SPECIALS};
+use super::{Entry, Guard, Instruction, Module, SHARED_START, SPECIALS, Skip, places_of_computation};
 
 pub(super) fn entry<'t>(
     module: &Module,
@@ -46,7 +46,8 @@ pub(super) fn entry<'t>(
         }
     }
     // What falls off the end returns.
-    code.push(Instruction { op: Op::Exit, guard: None, span: name.span, location: None, registers: Vec::new().into() });
+    let (span, registers) = (name.span, Vec::new().into());
+    code.push(Instruction { op: Op::Exit, guard: None, span, location: None, registers, aligned: None });
     Ok(Entry {
         name: name.node.clone(),
         span: name.span,
@@ -67,11 +68,11 @@ pub(super) fn entry<'t>(
 }
 
 /// Branches whose two ways meet again after computation only: what they decide is values, not what happens.
-fn skips(code: &[Instruction]) -> Vec<Option<Vec<Register>>> {
+fn skips(code: &[Instruction]) -> Vec<Option<Skip>> {
     let mut found = Vec::with_capacity(code.len() + 1);
     for (at, instruction) in code.iter().enumerate() {
         found.push(match instruction.op {
-            Op::Branch { to } if instruction.guard.is_some() => meet(code, at + 1, to as usize),
+            Op::Branch { to } if instruction.guard.is_some() => meet(code, at as Pc + 1, to),
             _ => None,
         });
     }
@@ -79,36 +80,17 @@ fn skips(code: &[Instruction]) -> Vec<Option<Vec<Register>>> {
     found
 }
 
-/// The registers that two ways write before they meet.
-fn meet(code: &[Instruction], first: usize, second: usize) -> Option<Vec<Register>> {
-    let (first, second) = (computation(code, first), computation(code, second));
+/// Where two ways meet, and the registers that they write before.
+fn meet(code: &[Instruction], first: Pc, second: Pc) -> Option<Skip> {
+    let (first, second) = (places_of_computation(code, first), places_of_computation(code, second));
     for (pc, count) in &first.0 {
         if let Some((_, other)) = second.0.iter().find(|(at, _)| at == pc) {
             let mut written = first.1[..*count].to_vec();
             written.extend(&second.1[..*other]);
-            return Some(written);
+            return Some(Skip { meet: *pc, written: written.into() });
         }
     }
     None
-}
-
-/// The instructions from here on, while they only compute: each with how many registers were written before it.
-fn computation(code: &[Instruction], start: usize) -> (Vec<(usize, usize)>, Vec<Register>) {
-    const LONGEST: usize = 64;
-    let (mut places, mut written, mut at) = (Vec::new(), Vec::new(), start);
-    while places.len() < LONGEST {
-        places.push((at, written.len()));
-        let Some(instruction) = code.get(at) else { break };
-        match (&instruction.op, instruction.op.computed()) {
-            (Op::Branch { to }, _) if instruction.guard.is_none() => at = *to as usize,
-            (_, Some(registers)) => {
-                written.extend(registers);
-                at += 1;
-            }
-            _ => break,
-        }
-    }
-    (places, written)
 }
 
 struct Layout {
@@ -217,7 +199,8 @@ fn instruction(context: &Context) -> Instruction {
     for operand in &line.tree.operands {
         registers_in(context, &operand.node, &mut registers);
     }
-    Instruction { op, guard, span: line.span, location: line.location, registers: registers.into() }
+    let aligned = warp::aligned(context);
+    Instruction { op, guard, span: line.span, location: line.location, registers: registers.into(), aligned }
 }
 
 /// An instruction that is not understood still says which registers it would have written, if that is plain.

@@ -3,7 +3,7 @@
 use fencepost_syntax::instruction::Operand;
 
 use crate::code::flatten::{arguments, called};
-use crate::code::op::{Atomic, Op, Shuffle, Source, Vote};
+use crate::code::op::{Aligned, Atomic, Op, Shuffle, Source, Vote};
 use crate::code::operands::{Context, Decoded};
 use crate::code::ty::{Kind, Ty};
 
@@ -30,6 +30,25 @@ pub(super) fn op(context: &Context, opcode: &str) -> Decoded<Op> {
         "elect" => elect(context)?,
         "activemask" => Op::ActiveMask { to: context.to(0)? },
         _ => return Err(String::new()),
+    })
+}
+
+/// Whether all lanes of a warp must execute the instruction together, and of which kind it is. `bar` is `barrier` with `.aligned`
+/// (9.7.15.1).
+pub(super) fn aligned(context: &Context) -> Option<Aligned> {
+    let opcode = context.tree().opcode.node.as_str();
+    let is_bar = opcode == "bar" && !context.has("warp");
+    if !is_bar && !context.has("aligned") {
+        return None;
+    }
+    Some(match opcode {
+        "barrier" if context.has("cluster") => Aligned::Cluster,
+        "bar" | "barrier" => Aligned::Barrier,
+        "wgmma" => Aligned::Wgmma,
+        "tcgen05" => Aligned::TensorMemory,
+        "tensormap" => Aligned::Tensormap,
+        "setmaxnreg" => Aligned::Registers,
+        _ => Aligned::Matrix,
     })
 }
 

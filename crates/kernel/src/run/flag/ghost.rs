@@ -366,7 +366,11 @@ impl Run<'_> {
             keys.sort();
             keys
         };
-        if before.exited != now.exited || before.carry != now.carry || sorted(before) != sorted(now) {
+        if before.exited != now.exited
+            || before.carry != now.carry
+            || before.carry_taint != now.carry_taint
+            || sorted(before) != sorted(now)
+        {
             return false;
         }
         now.fragments.iter().all(|fragment| {
@@ -374,6 +378,7 @@ impl Run<'_> {
                 lanes(fragment.mask).all(|lane| {
                     let source = crate::code::op::Source::Register(register);
                     before.get(source, lane) == now.get(source, lane)
+                        && (before.undefined_lanes(source) ^ now.undefined_lanes(source)) & (1 << lane) == 0
                         && before.taint_of(source, 1 << lane) == now.taint_of(source, 1 << lane)
                 })
             })

@@ -89,6 +89,7 @@ impl Run<'_> {
         self.effect(warp, pc, active);
         let lane = active.trailing_zeros();
         self.decide(warp, pc, active, columns);
+        self.check_uniform(warp, pc, active, columns);
         let count = self.warps[warp].get(columns, lane) as u32;
         if !(32..=512).contains(&count) || !count.is_power_of_two() {
             let why = format!("{count} columns are asked for; it must be a power of two from 32 to 512");
@@ -136,7 +137,10 @@ impl Run<'_> {
     fn dealloc(&mut self, warp: usize, pc: Pc, active: u32, at: Source, columns: Source, _group: u8) {
         self.effect(warp, pc, active);
         let lane = active.trailing_zeros();
-        self.decide(warp, pc, active, at);
+        for operand in [at, columns] {
+            self.decide(warp, pc, active, operand);
+            self.check_uniform(warp, pc, active, operand);
+        }
         let column = self.warps[warp].get(at, lane) as u32 & 0xffff;
         let count = self.warps[warp].get(columns, lane) as u32;
         let cta = self.warps[warp].cta;
@@ -181,6 +185,10 @@ impl Run<'_> {
     ) {
         self.effect(warp, pc, active);
         let lane = active.trailing_zeros();
+        for operand in [Some(at.0), half_split].into_iter().flatten() {
+            self.decide(warp, pc, active, operand);
+            self.check_uniform(warp, pc, active, operand);
+        }
         let address = self.tensor_address(warp, pc, lane, at);
         let split = half_split.map_or(0, |source| self.warps[warp].get(source, lane) as u32);
         let Some(shape) = MoveShape::from_modifier(shape, split) else {

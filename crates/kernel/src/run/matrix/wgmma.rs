@@ -7,9 +7,9 @@ use crate::code::op::{Pc, Source, WgmmaOperand};
 use crate::footprint::matrix::{Descriptor, Major, WgmmaShape};
 use crate::order::Region;
 use crate::order::record::{Handle, Kind, Path, StrandId, StrandKind};
-use crate::report::Doubt;
+use crate::report::{Doubt, Finding, Protocol};
 use crate::run::Run;
-use crate::run::warp::{Block, Fragment};
+use crate::run::warp::{Block, Fragment, Product};
 
 /// Warps of a warpgroup.
 const WARPS: usize = 4;
@@ -49,6 +49,7 @@ impl Run<'_> {
         let region = Region::Shared(self.warps[warp].cta);
         for (source, tile) in operands {
             self.decide(warp, pc, active, source);
+            self.check_uniform(warp, pc, active, source);
             let bits = self.warps[warp].get(source, first);
             match Descriptor::from_bits(bits).bytes(&tile) {
                 Ok(ranges) => {
@@ -60,7 +61,12 @@ impl Run<'_> {
             }
         }
         self.warps[warp].groups.wgmma_open.push(strand);
-        self.warps[warp].groups.products.push((pc, strand));
+        let of_a = match a {
+            WgmmaOperand::Descriptor(a) => self.warps[warp].get(*a, first),
+            WgmmaOperand::Registers(_) => 0,
+        };
+        let descriptors = [of_a, self.warps[warp].get(b, first)];
+        self.warps[warp].groups.products.push(Product { pc, strand, descriptors });
         self.note_product(warp, pc, active, strand, (shape, accumulators, a));
         self.tokens(warp, active, accumulators, 0);
     }
@@ -110,14 +116,40 @@ impl Run<'_> {
         let handle = Handle::Lanes { warp: warp as u32, lanes: active, time, each: false };
         done.into_iter().for_each(|strand| self.order.complete(strand, handle));
         for other in self.warpgroup(warp) {
-            for (index, (pc, _)) in products.iter().enumerate() {
+            for (index, product) in products.iter().enumerate() {
                 let part = self.warps[other].groups.products.get(first + index);
-                let Some((_, strand)) = part.filter(|(own, _)| own == pc).copied() else { continue };
+                let Some(Product { strand, .. }) = part.filter(|own| own.pc == product.pc).copied() else { continue };
                 self.order.complete(strand, handle);
                 // The others have come to where they start their parts.
                 let (views, own) = (self.order.strand_views(strand), self.order.strand_at(strand));
                 let sent = views.sent(own.cta, other as u32, own.lanes, own.time);
                 self.order.change(warp as u32, active, |views, _| views.come_after(&sent));
+            }
+        }
+    }
+
+    /// A `wgmma` is executed by all four warps of a warpgroup, with the same descriptors (9.7.17.5.2). Of warps that only end,
+    /// it is assumed that they take part.
+    pub(in crate::run) fn check_products(&mut self) {
+        let all: Vec<Vec<Product>> =
+            self.warps.iter_mut().map(|warp| std::mem::take(&mut warp.groups.products)).collect();
+        for (warp, products) in all.iter().enumerate() {
+            let others: Vec<usize> = self.warpgroup(warp).collect();
+            for (index, product) in products.iter().enumerate() {
+                let mut missing = (WARPS - 1).saturating_sub(others.len()) as u32;
+                let mut differ = false;
+                for other in &others {
+                    match all[*other].get(index) {
+                        Some(part) if part.pc == product.pc => differ |= part.descriptors != product.descriptors,
+                        None if self.warps[*other].effects == [0; 32] => self.order.idle = true,
+                        _ => missing += 1,
+                    }
+                }
+                let what = if missing > 0 { Protocol::Warpgroup { missing } } else { Protocol::DifferentDescriptors };
+                if missing > 0 || differ {
+                    let thread = self.thread(warp, 0);
+                    self.find(3, product.pc, Finding::Protocol { pc: product.pc, thread, what });
+                }
             }
         }
     }

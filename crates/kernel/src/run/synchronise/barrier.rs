@@ -37,6 +37,8 @@ pub(in crate::run) struct Named {
     votes: Votes,
     /// What the votes depend on.
     taint: Taint,
+    /// Whether those who are there reduce.
+    reduces: bool,
 }
 
 /// So many generations a thread may be behind at a barrier that others go on without.
@@ -76,6 +78,8 @@ impl Cluster {
 pub(in crate::run) struct Red {
     pub(in crate::run) from: Source,
     pub(in crate::run) negated: bool,
+    /// `.red`: else the vote counts for nothing.
+    pub(in crate::run) reduces: bool,
 }
 
 impl Run<'_> {
@@ -94,7 +98,10 @@ impl Run<'_> {
         let first = active.trailing_zeros();
         let number = self.warps[warp].get(id, first) as u32;
         let cta = self.warps[warp].cta;
-        self.decide(warp, pc, active, id);
+        for operand in [Some(id), threads].into_iter().flatten() {
+            self.decide(warp, pc, active, operand);
+            self.check_uniform(warp, pc, active, operand);
+        }
         if number > 15 {
             let thread = self.thread(warp, first);
             self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::BarrierNumber(number) });
@@ -124,6 +131,7 @@ impl Run<'_> {
                     finished: VecDeque::new(),
                     votes: (0, true, false),
                     taint: 0,
+                    reduces: false,
                 },
             );
         }
@@ -138,7 +146,7 @@ impl Run<'_> {
             votes = (votes.0 + u32::from(value), votes.1 && value, votes.2 || value);
         }
         let thread = self.thread(warp, first);
-        let voted = self.warps[warp].taint_of(red.from, active);
+        let voted = self.taint_of_all(warp, &[red.from], active);
         let before = self.barriers.get(&(cta, number)).map_or(0, |named| named.taint);
         let voted = self.union(voted, before);
         let Some(named) = self.barriers.get_mut(&(cta, number)) else { return };
@@ -146,8 +154,15 @@ impl Run<'_> {
         if named.arrived == 0 {
             named.expected = expected;
             named.all = given.is_none();
+            named.reduces = red.reduces;
         } else if named.expected != expected {
             let what = Protocol::BarrierCount { id: number, given: expected, expected: named.expected };
+            self.find(3, pc, Finding::Protocol { pc, thread, what });
+            return;
+        }
+        if named.reduces != red.reduces {
+            // `.red` is not to meet other forms at a barrier in use (9.7.15.1).
+            let what = Protocol::BarrierMixed { id: number };
             self.find(3, pc, Finding::Protocol { pc, thread, what });
             return;
         }

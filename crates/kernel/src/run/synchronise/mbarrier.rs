@@ -8,7 +8,9 @@ use crate::order::record::{Handle, Kind, Path, RecordId, StrandId};
 use crate::order::{Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
 use crate::run::Run;
-use crate::run::warp::{Block, lanes};
+use crate::run::synchronise::peek::Question;
+use crate::run::taint::TOKEN;
+use crate::run::warp::{Asked, Block, lanes};
 use crate::run::watch::{End, Mark};
 
 const MOST_COUNT: u64 = (1 << 20) - 1;
@@ -86,6 +88,7 @@ impl Run<'_> {
     pub(in crate::run) fn mbarrier_init(&mut self, warp: usize, pc: Pc, active: u32, place: Place, count: Source) {
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
+            self.decide(warp, pc, 1 << lane, count);
             let count = self.warps[warp].get(count, lane);
             let thread = self.thread(warp, lane);
             if count == 0 || count > MOST_COUNT {
@@ -168,6 +171,9 @@ impl Run<'_> {
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, arrival.place) else { continue };
             self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Mbarrier);
+            for operand in [Some(arrival.count), arrival.expect].into_iter().flatten() {
+                self.decide(warp, pc, 1 << lane, operand);
+            }
             let count = self.warps[warp].get(arrival.count, lane) as u32;
             let expect = arrival.expect.map(|source| self.warps[warp].get(source, lane) as u32);
             let views = Rc::clone(self.order.views(warp as u32, lane));
@@ -193,7 +199,7 @@ impl Run<'_> {
                 mbarrier.bytes += i64::from(expect);
                 mbarrier.this.expected += i64::from(expect);
             }
-            let token = mbarrier.phase;
+            let token = token_of(mbarrier.object, mbarrier.phase);
             if arrival.drop {
                 mbarrier.next_count = mbarrier.next_count.saturating_sub(count);
             }
@@ -210,8 +216,9 @@ impl Run<'_> {
             }
             self.operate(cta, at, pc, Some(operation), &sent, true);
             if let Some(to) = arrival.token {
-                self.warps[warp].set(to, lane, u64::from(token));
-                self.set_taint(warp, to, 1 << lane, 0);
+                let class = self.taints.class(TOKEN);
+                self.warps[warp].set(to, lane, token);
+                self.set_taint(warp, to, 1 << lane, class);
             }
         }
         self.memory.version += 1;
@@ -230,6 +237,7 @@ impl Run<'_> {
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
             self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Mbarrier);
+            self.decide(warp, pc, 1 << lane, bytes);
             let bytes = self.warps[warp].get(bytes, lane) as i64;
             let (own, time) = (self.warps[warp].cta, self.order.time(warp as u32));
             let sent = Rc::clone(self.order.views(warp as u32, lane)).sent(own, warp as u32, 1 << lane, time);
@@ -412,7 +420,7 @@ impl Run<'_> {
         }
         let (mut refused, mut passed) = (0u32, 0u32);
         let mut blocked: Option<(u32, Block)> = None;
-        self.decide(warp, pc, active, state);
+        self.decide_state(warp, pc, active, state, parity);
         let wait_taint = self.taints.class(crate::run::taint::WAIT);
         // One for all lanes: in shadow memory they are one entry.
         let record = self.record(warp, pc, Kind::Mbarrier, Path::Generic);
@@ -428,7 +436,15 @@ impl Run<'_> {
                 let over = u64::from(mbarrier.phase & 1) != state & 1;
                 (over, if over { i64::from(mbarrier.phase) - 1 } else { i64::from(mbarrier.phase) })
             } else {
-                (u64::from(mbarrier.phase) > state, state as i64)
+                // The state of an arrival in this phase or the one before (9.7.15.16.19).
+                let now = mbarrier.phase;
+                let of = [Some(now), now.checked_sub(1)].into_iter().flatten();
+                let Some(of) = of.into_iter().find(|phase| token_of(mbarrier.object, *phase) == state) else {
+                    let thread = self.thread(warp, lane);
+                    self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::NotAState });
+                    continue;
+                };
+                (now > of, i64::from(of))
             };
             let object = mbarrier.object;
             let asked = self.warps[warp].asked[lane as usize];
@@ -450,9 +466,10 @@ impl Run<'_> {
                     let changed = self.warps[warp].end_rounds(lane);
                     self.depend_on_time(warp, lane, to, &changed);
                     if self.warps[warp].owes[lane as usize] == Some((at, state)) {
-                        self.order.peeked |= self.warps[warp].owed_by[lane as usize] != pc;
                         self.warps[warp].owes[lane as usize] = None;
+                        self.has_waited(warp, pc, lane, phase, order, scope);
                     }
+                    self.warps[warp].several &= !(1 << lane);
                     continue;
                 }
                 if retry {
@@ -467,7 +484,17 @@ impl Run<'_> {
             // An answer may also be no: what it reads comes before anything that the phase publishes.
             self.touch_lane(warp, record, lane, Region::Shared(cta), at, 8);
             let times = if again { asked.times + 1 } else { 1 };
-            self.warps[warp].asked[lane as usize] = crate::run::warp::Asked { pc, address: at, state, effects, times };
+            let known = self.order.views(warp as u32, lane).known.execution.steps(object);
+            let question = Some(Question { order, scope, known: parity.then_some(known) });
+            let own = &mut self.warps[warp];
+            let same = asked.address == at && asked.state == state;
+            if asked.times > 0 && asked.question.is_some() && !same {
+                own.several |= 1 << lane;
+            }
+            if asked.times == 0 || !same {
+                own.peeked[lane as usize] = question;
+            }
+            own.asked[lane as usize] = Asked { pc, address: at, state, effects, times, question };
         }
         for lane in lanes(refused) {
             self.warps[warp].set(to, lane, 0);
@@ -483,6 +510,14 @@ impl Run<'_> {
         if let Some((mask, block)) = blocked {
             // Who has an answer goes on.
             self.blocking = Some((mask, block));
+        }
+    }
+
+    /// What a wait asks for is determined. An arrival's state is nothing but that: it says which phase the wait is for.
+    fn decide_state(&mut self, warp: usize, pc: Pc, active: u32, state: Source, parity: bool) {
+        let taint = self.taint_of_all(warp, &[state], active);
+        if parity || self.taints.classes(taint) != TOKEN || self.taints.has_reads(taint) {
+            self.decide(warp, pc, active, state);
         }
     }
 
@@ -615,6 +650,11 @@ impl Mbarrier {
         self.finished.push(Rc::new(Finished { published, executed: self.executed.clone() }));
         late
     }
+}
+
+/// The state that an arrival in this phase returns: another one for each mbarrier and phase.
+fn token_of(object: Object, phase: u32) -> u64 {
+    (((u64::from(object) + 1) << 32) + u64::from(phase)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 fn publish(list: &mut Vec<Published>, new: Published) {

@@ -144,7 +144,9 @@ impl Run<'_> {
             Block::Memory { version } => self.memory.version != version,
             Block::SyncWarp { mask } => self.leave_sync_warp(warp, mask),
             Block::Held => self.released,
-            Block::Lanes { .. } | Block::Question | Block::Ticket => false,
+            Block::Lanes { mask } => mask & self.warps[warp].alive() & !fragment.mask == 0,
+            Block::Aligned => fragment.mask == self.warps[warp].alive(),
+            Block::Question | Block::Ticket => false,
         };
         if free && let Some(fragment) = self.warps[warp].fragments.get_mut(index) {
             fragment.blocked = None;
@@ -170,6 +172,9 @@ impl Run<'_> {
     }
 
     fn hang(&mut self) {
+        if self.find_diverged() {
+            return;
+        }
         let mut stuck = Vec::new();
         for index in 0..self.warps.len() {
             let warp = &self.warps[index];
@@ -198,6 +203,7 @@ impl Run<'_> {
             Some(Block::Lanes { mask } | Block::SyncWarp { mask }) => {
                 Waiting::Lanes { missing: mask & alive & !fragment.mask }
             }
+            Some(Block::Aligned) => Waiting::Lanes { missing: alive & !fragment.mask },
             Some(Block::Mbarrier { object, phase }) => self.waiting_for_phase(object, phase),
             Some(Block::Products { .. }) => Waiting::Products,
             Some(Block::Memory { .. } | Block::Question | Block::Ticket | Block::Held) => Waiting::Memory,
@@ -208,6 +214,6 @@ impl Run<'_> {
 
 /// Whether the lanes of two fragments at one instruction wait for each other, or for nothing.
 fn mergeable(a: &Fragment, b: &Fragment) -> bool {
-    let meets = |block: Option<Block>| matches!(block, None | Some(Block::Lanes { .. }));
+    let meets = |block: Option<Block>| matches!(block, None | Some(Block::Lanes { .. } | Block::Aligned));
     meets(a.blocked) && meets(b.blocked)
 }

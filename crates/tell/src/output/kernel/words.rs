@@ -1,6 +1,6 @@
 //! Sentences for findings and doubts of kernels.
 
-use fencepost_kernel::code::op::Pc;
+use fencepost_kernel::code::op::{Aligned, Pc};
 use fencepost_kernel::memory::Fault;
 use fencepost_kernel::order::record::{Kind, Path, Record};
 use fencepost_kernel::order::{Race, Why};
@@ -151,6 +151,23 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
         Protocol::BarrierNumber(number) => {
             (format!("barrier {number} does not exist: their numbers are 0 to 15"), sections::BAR)
         }
+        Protocol::BarrierMixed { id } => {
+            (format!("bar.red and another form of bar meet at barrier {id}"), sections::BAR)
+        }
+        Protocol::Diverged { missing, of } => (
+            format!("lanes {missing:#x} of its warp do not come to this .aligned instruction, but to another"),
+            aligned(*of),
+        ),
+        Protocol::Warpgroup { missing } => {
+            (format!("{missing} warps of its warpgroup do not execute this wgmma"), sections::WGMMA_MMA_ASYNC)
+        }
+        Protocol::DifferentDescriptors => {
+            ("the warps of a warpgroup give this wgmma different descriptors".to_owned(), sections::WGMMA_MMA_ASYNC)
+        }
+        Protocol::NotAState => (
+            "the operand is no state of this mbarrier from this phase or the one before".to_owned(),
+            sections::MBARRIER_WAIT,
+        ),
         Protocol::ClusterTwice => {
             ("a thread arrives twice at the barrier of the cluster".to_owned(), sections::BARRIER_CLUSTER)
         }
@@ -183,6 +200,18 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
             format!("the threads of CTA {owner}, whose shared memory this is, may all have ended by then"),
             sections::EXIT,
         ),
+    }
+}
+
+fn aligned(of: Aligned) -> &'static str {
+    match of {
+        Aligned::Barrier => sections::BAR,
+        Aligned::Cluster => sections::BARRIER_CLUSTER,
+        Aligned::Wgmma => sections::WGMMA,
+        Aligned::TensorMemory => sections::TCGEN05_ISSUE_GRANULARITY,
+        Aligned::Matrix => sections::WARP_MATRIX,
+        Aligned::Tensormap => sections::TENSORMAP_CP_FENCEPROXY,
+        Aligned::Registers => "",
     }
 }
 
@@ -224,6 +253,8 @@ fn cause(cause: Cause) -> &'static str {
         Cause::Wait => "whether a phase was complete when it was asked for",
         Cause::Unknown => "data that the launch does not give",
         Cause::Read => "a value that depends on which thread is faster",
+        Cause::Uninitialised => "a register that was never written",
+        Cause::Token => "the state that an arrival returns, which only a wait may look at",
     }
 }
 
