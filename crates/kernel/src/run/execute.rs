@@ -258,11 +258,12 @@ impl Run<'_> {
         if let Some(written) = op.computed() {
             return Some(Parted { meet: fragment.pc + 1, mask, written: written.into(), taint, undefined });
         }
-        if taint != 0 {
+        let tainted = self.warps[warp].tainted_lanes(Source::Register(guard)) & mask;
+        let backs_off = matches!(op, Op::Branch { .. }) && self.only_asks_again(warp, fragment.pc, tainted);
+        if taint != 0 && !backs_off {
             self.decided_by(warp, fragment.pc, mask, taint, Source::Register(guard), 1);
             if self.taints.classes(taint) & WAIT != 0 {
-                let mask = self.warps[warp].tainted_lanes(Source::Register(guard)) & mask;
-                self.branch_on_answer(warp, fragment, mask, active, op);
+                self.branch_on_answer(warp, fragment, tainted, active, op);
             }
         }
         if undefined != 0 {

@@ -20,7 +20,7 @@ pub mod watch;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
-use crate::code::op::{Op, Pc, Space};
+use crate::code::op::{Op, Pc, Register, Space};
 use crate::code::{Entry, Instruction, Module, SPECIALS, Skip};
 use crate::launch::{Contents, Launch};
 use crate::memory::{Memory, Taint, left};
@@ -83,6 +83,8 @@ pub struct Run<'a> {
     /// The first place of an mbarrier in each CTA, and behind the last.
     mbarrier_span: Vec<(u64, u64)>,
     mbarriers: HashMap<(Cta, u64), synchronise::mbarrier::Mbarrier>,
+    /// From a branch back to a question: the registers that are written on the way, if all ways lead there.
+    ways_back: HashMap<(Pc, Pc), Option<Rc<[Register]>>>,
     tensor: Vec<matrix::tensor::Memory>,
     taints: Taints,
     /// Strong reads by their records.
@@ -168,6 +170,7 @@ impl<'a> Run<'a> {
             clusters: Vec::new(),
             mbarrier_span: vec![(u64::MAX, 0); ctas as usize],
             mbarriers: HashMap::new(),
+            ways_back: HashMap::new(),
             tensor: (0..ctas).map(|_| matrix::tensor::Memory::default()).collect(),
             taints,
             reads: HashMap::new(),

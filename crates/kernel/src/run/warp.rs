@@ -114,6 +114,8 @@ pub(super) struct Warp {
     /// Lanes that have branched on an answer, and have not come to where the other answer leads.
     pub(super) joining: u32,
     pub(super) peeks: Vec<Peek>,
+    /// Lanes that ask again after a while, and the registers that they may write meanwhile.
+    pub(super) backed_off: Vec<(u32, Rc<[Register]>)>,
     /// Branches over computation whose two ways have not met yet.
     pub(super) parted: Vec<Parted>,
 }
@@ -189,6 +191,7 @@ impl Warp {
             several: 0,
             joining: 0,
             peeks: Vec::new(),
+            backed_off: Vec::new(),
             parted: Vec::new(),
         }
     }

@@ -279,6 +279,27 @@ fn answers_of_waits_and_the_number_of_questions_decide_nothing() {
 }
 
 #[test]
+fn a_wait_that_sleeps_now_and_then_is_a_wait() {
+    let wait = |late: &str| {
+        format!(
+            "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\nbra FIRST;\nMORE:\nadd.u32 %r6, %r6, 1;\nFIRST:\n\
+             mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 0;\n@%p3 bra OVER;\nsetp.lt.u32 %p5, %r6, 16;\n\
+             @%p5 bra MORE;\nmov.u32 %r7, %clock;\nsetp.lt.u32 %p5, %r7, 400;\n@%p5 bra FIRST;\n{late}\nOVER:"
+        )
+    };
+    let store = "st.shared.u32 [%r5], %r1;";
+    assert!(proved(&asked(&wait("nanosleep.u32 %r7;\nbra FIRST;"), store)));
+    // The clock is read on a way that the run does not take.
+    let clock = "setp.eq.u32 %p5, %r7, 7;\n@%p5 st.shared.u32 [%r5], %r1;";
+    assert!(decided(&asked(&wait("nanosleep.u32 %r7;\nbra FIRST;"), clock)));
+    // It gives up; it does something; it asks for something else; it asks no more.
+    assert!(decided(&asked(&wait(""), store)));
+    assert!(decided(&asked(&wait("st.shared.u32 [%r5], %r1;\nbra FIRST;"), store)));
+    assert!(decided(&asked(&wait("add.u32 %r4, %r4, 8;\nbra FIRST;"), store)));
+    assert!(decided(&asked(&wait("EVER:\nbra EVER;"), store)));
+}
+
+#[test]
 fn memory_of_an_mbarrier_in_use_is_nobody_elses() {
     let body = |between: &str| {
         format!(

@@ -463,7 +463,8 @@ impl Run<'_> {
                     self.pass(warp, pc, lane, (cta, at), phase, order, scope);
                     self.watch_mark(warp, pc, (cta, at), Mark::Wait);
                     self.warps[warp].asked[lane as usize].times = 0;
-                    let changed = self.warps[warp].end_rounds(lane);
+                    let mut changed = self.warps[warp].end_rounds(lane);
+                    changed.extend(self.end_backing_off(warp, lane));
                     self.depend_on_time(warp, lane, to, &changed);
                     if self.warps[warp].owes[lane as usize] == Some((at, state)) {
                         self.warps[warp].owes[lane as usize] = None;
