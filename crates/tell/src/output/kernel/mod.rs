@@ -2,6 +2,7 @@
 
 pub mod baseline;
 pub mod between;
+mod missing;
 mod mutants;
 pub mod picture;
 mod sarif;
@@ -22,6 +23,7 @@ use fencepost_kernel::report::{Doubt, Finding, Report};
 use fencepost_syntax::Source;
 use serde::Serialize;
 
+pub use missing::Missing;
 pub use mutants::mutants_text;
 pub use sarif::sarif;
 
@@ -92,13 +94,6 @@ pub struct ToldFinding {
     /// A line that removes it, checked by running the changed kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<Missing>,
-}
-
-#[derive(Serialize, Clone, Debug)]
-pub struct Missing {
-    /// Before this line of the module.
-    pub line: u32,
-    pub text: String,
 }
 
 #[derive(Serialize, Clone, Debug)]
@@ -298,10 +293,7 @@ fn told_races(
         ],
         not_under: only.iter().map(|reading| (*reading).to_owned()).collect(),
         pairs: races.len() as u64,
-        missing: mend(races).map(|insertion| Missing {
-            line: about.source.line(insertion.at as u32),
-            text: insertion.text.trim().to_owned(),
-        }),
+        missing: mend(races).map(|insertion| Missing::of(&insertion, about)),
     }
 }
 
@@ -396,7 +388,7 @@ fn finding_text(text: &mut String, finding: &ToldFinding) {
         let _ = writeln!(text, "  and {more} of instructions from the same lines");
     }
     if let Some(missing) = &finding.missing {
-        let _ = writeln!(text, "  missing: `{}` before line {} (checked)", missing.text, missing.line);
+        text.push_str(&missing.shown());
     }
     if !finding.not_under.is_empty() {
         let _ = writeln!(text, "  none under the other reading of {}", finding.not_under.join(" or "));
