@@ -99,6 +99,8 @@ pub enum Waiting {
     },
     /// The other warps of its warpgroup.
     Products,
+    /// A warp of the other CTA of its pair.
+    Peer,
     Memory,
     Steps,
 }

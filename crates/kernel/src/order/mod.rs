@@ -85,6 +85,8 @@ pub struct Order {
     pub cells_checked: u64,
     /// A write of the value that was there was let pass.
     pub repeated: bool,
+    /// Operations of `tcgen05` read shared memory, in clusters.
+    pub pairs_read: bool,
     /// Warps that only end were taken to have their parts of a `wgmma`.
     pub idle: bool,
 }
@@ -124,6 +126,7 @@ impl Order {
             mixed,
             cells_checked: 0,
             repeated: false,
+            pairs_read: false,
             idle: false,
         }
     }

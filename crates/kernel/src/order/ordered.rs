@@ -240,8 +240,8 @@ impl Facts<'_> {
         if self.same_block(earlier.cta, later.record.cta) {
             return true;
         }
-        // Between the async proxies of two CTAs: a fence in the later one, and in the earlier one unless the
-        // completion is one.
+        // Between the async proxies of two CTAs: a fence in the later one, behind one in the earlier unless the
+        // completion is that.
         let fenced_in = |at: Cta| {
             let about = domains(later.region, at);
             known.fenced_in_cta.iter().any(|((domain, cta), gate)| {
@@ -250,8 +250,16 @@ impl Facts<'_> {
                     && self.done(strand, lane, &gate.handed.issue, Asked::Elsewhere, reads)
             })
         };
-        let first = strand.fenced_at_completion(self.policy.tcgen05_completion_fence) || fenced_in(earlier.cta);
-        first && fenced_in(later.record.cta)
+        if strand.fenced_at_completion(self.policy.tcgen05_completion_fence) {
+            return fenced_in(later.record.cta);
+        }
+        let (from, to) = (domains(later.region, earlier.cta), domains(later.region, later.record.cta));
+        known.fenced_twice.iter().any(|([(first, a), (second, b)], pair)| {
+            from.contains(first)
+                && to.contains(second)
+                && (*a, *b) == (earlier.cta, later.record.cta)
+                && self.done(strand, lane, &pair.issue, Asked::Elsewhere, reads)
+        })
     }
 
     /// A tensor map is acquired by the CTA that uses it, after its writer released it.
@@ -284,6 +292,8 @@ impl Facts<'_> {
                 let issued_by_all = later.strand.is_some_and(|strand| strand.collective);
                 (earlier.warp == later.record.warp && (lane == own || issued_by_all))
                     || known.base.issue.knows(earlier.warp, lane, earlier.time)
+                    // An allocation is over when its instruction is: of a pair of CTAs, in both.
+                    || (earlier.kind == Kind::Allocate && known.execution.knows(earlier.warp, lane, earlier.time))
             }
             // A phase that was seen is enough; what a thread has waited for is handed over by a fence or by
             // synchronisation that orders memory (9.7.18.6.3).

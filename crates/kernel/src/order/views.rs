@@ -19,6 +19,16 @@ pub enum Domain {
     Mapped(Cta),
 }
 
+impl Domain {
+    /// Whose shared memory it is about.
+    fn home(self) -> Option<Cta> {
+        match self {
+            Domain::Global => None,
+            Domain::Shared(home) | Domain::Mapped(home) => Some(home),
+        }
+    }
+}
+
 /// The same knowledge for accesses of threads, and for asynchronous operations that they start: `bar.warp.sync` may be
 /// about the former only (reading warp-sync-async).
 ///
@@ -83,12 +93,14 @@ pub struct Known {
     pub fenced_by_thread: Vec<(Domain, Pair)>,
     /// Everything that was known at a proxy fence in this CTA.
     pub fenced_in_cta: Vec<((Domain, Cta), Gate)>,
+    /// What was known at a proxy fence in the first CTA, at a proxy fence in the second behind it: what each is about, and the CTAs.
+    pub fenced_twice: Vec<([(Domain, Cta); 2], Pair)>,
     /// Initialisations of mbarriers behind which `fence.mbarrier_init` stands.
     pub initialised: Pair,
     /// tcgen05 operations behind which `tcgen05.fence::before_thread_sync` or a commit stands.
     pub tensor_out: View,
-    /// Writes behind which a release fence of the tensormap proxy stands.
-    pub maps_released: Pair,
+    /// Writes behind which a release fence of the tensormap proxy stands, by the fence's CTA and scope.
+    pub maps_released: Vec<((Cta, Scope), Pair)>,
     /// The same, acquired in this CTA for the map at this address.
     pub maps_acquired: Vec<((Cta, u64), Pair)>,
     /// Only while it travels: lanes that know by `bar.warp.sync` more than counts for what they start themselves. It counts
@@ -145,7 +157,12 @@ impl Known {
         with(&mut self.base, &from.base);
         with(&mut self.handed, &from.handed);
         with(&mut self.initialised, &from.initialised);
-        with(&mut self.maps_released, &from.maps_released);
+        for (key, pair) in &from.maps_released {
+            with(entry(&mut self.maps_released, *key), pair);
+        }
+        for (key, pair) in &from.fenced_twice {
+            with(entry(&mut self.fenced_twice, *key), pair);
+        }
         for (domain, pair) in &from.fenced_by_thread {
             with(entry(&mut self.fenced_by_thread, *domain), pair);
         }
@@ -160,16 +177,20 @@ impl Known {
     }
 
     fn pairs(&self) -> impl Iterator<Item = &Pair> {
-        let single = [&self.base, &self.handed, &self.initialised, &self.maps_released];
+        let single = [&self.base, &self.handed, &self.initialised];
         let gates = self.fenced_in_cta.iter().flat_map(|(_, gate)| [&gate.base, &gate.handed]);
         let lists = self.fenced_by_thread.iter().map(|(_, pair)| pair);
+        let lists = lists.chain(self.maps_released.iter().map(|(_, pair)| pair));
+        let lists = lists.chain(self.fenced_twice.iter().map(|(_, pair)| pair));
         single.into_iter().chain(lists).chain(gates).chain(self.maps_acquired.iter().map(|(_, pair)| pair))
     }
 
     fn pairs_mut(&mut self) -> impl Iterator<Item = &mut Pair> {
-        let single = [&mut self.base, &mut self.handed, &mut self.initialised, &mut self.maps_released];
+        let single = [&mut self.base, &mut self.handed, &mut self.initialised];
         let gates = self.fenced_in_cta.iter_mut().flat_map(|(_, gate)| [&mut gate.base, &mut gate.handed]);
         let lists = self.fenced_by_thread.iter_mut().map(|(_, pair)| pair);
+        let lists = lists.chain(self.maps_released.iter_mut().map(|(_, pair)| pair));
+        let lists = lists.chain(self.fenced_twice.iter_mut().map(|(_, pair)| pair));
         single.into_iter().chain(lists).chain(gates).chain(self.maps_acquired.iter_mut().map(|(_, pair)| pair))
     }
 
@@ -237,7 +258,9 @@ impl Known {
     pub fn include_execution(&mut self, from: &Known) {
         join(&mut self.execution, &from.execution);
         join(&mut self.tensor_out, &from.tensor_out);
-        self.maps_released.include(&from.maps_released);
+        for (key, pair) in &from.maps_released {
+            entry(&mut self.maps_released, *key).include(pair);
+        }
     }
 
     /// `bar.warp.sync`.
@@ -284,6 +307,10 @@ impl Known {
         let keys = self.fenced_by_thread.len() == other.fenced_by_thread.len()
             && self.fenced_in_cta.len() == other.fenced_in_cta.len()
             && self.maps_acquired.len() == other.maps_acquired.len()
+            && self.maps_released.len() == other.maps_released.len()
+            && self.fenced_twice.len() == other.fenced_twice.len()
+            && self.maps_released.iter().zip(&other.maps_released).all(|((a, _), (b, _))| a == b)
+            && self.fenced_twice.iter().zip(&other.fenced_twice).all(|((a, _), (b, _))| a == b)
             && self.fenced_by_thread.iter().zip(&other.fenced_by_thread).all(|((a, _), (b, _))| a == b)
             && self.fenced_in_cta.iter().zip(&other.fenced_in_cta).all(|((a, _), (b, _))| a == b)
             && self.maps_acquired.iter().zip(&other.maps_acquired).all(|((a, _), (b, _))| a == b);
@@ -304,7 +331,9 @@ impl Known {
         assert!(within(&self.handed.issue, &self.handed.threads), "handed: issue knows more than threads");
         assert!(within(&self.handed.issue, &base.issue), "handed knows more than base at issue");
         assert!(within(&self.tensor_out, &self.execution), "tensor_out knows more than execution");
-        assert!(within(&self.maps_released.threads, &self.execution), "maps_released knows more than execution");
+        for (_, pair) in &self.maps_released {
+            assert!(within(&pair.threads, &self.execution), "maps_released knows more than execution");
+        }
         assert!(within(&self.initialised.threads, &self.execution), "initialised knows more than execution");
         for (_, pair) in &self.fenced_by_thread {
             assert!(within(&pair.threads, &base.threads) && within(&pair.issue, &base.issue), "fenced, and not known");
@@ -333,7 +362,7 @@ pub struct Times {
     pub fenced: Vec<(Domain, Time)>,
     pub initialised: Time,
     pub tensor_out: Time,
-    pub maps_released: Time,
+    pub maps_released: Vec<(Scope, Time)>,
     pub maps_acquired: Vec<(u64, Time)>,
     /// The last wait for a group of asynchronous operations.
     pub waited: Time,
@@ -415,7 +444,9 @@ impl Views {
         known.initialised.include(&from.initialised);
         for (_, other) in from.apart.iter().filter(|((of, lane), _)| *of != warp || lanes & (1 << lane) == 0) {
             known.initialised.include_issue(&other.initialised);
-            known.maps_released.include_issue(&other.maps_released);
+            for (key, pair) in &other.maps_released {
+                entry(&mut known.maps_released, *key).include_issue(pair);
+            }
         }
     }
 
@@ -438,21 +469,44 @@ impl Views {
         }
     }
 
-    pub fn release_maps(&mut self, time: Time) {
-        self.times.maps_released = time;
+    /// The same, where operations of `tcgen05` read the shared memory of a pair of CTAs: what a fence in a CTA of the pair knew is
+    /// fenced a second time, in this one.
+    pub fn fence_behind_others(&mut self, domains: &[Domain], cta: Cta) {
         let known = Rc::make_mut(&mut self.known);
-        let base = Rc::clone(&known.base.threads);
-        join(&mut known.maps_released.threads, &base);
-        join(&mut known.maps_released.issue, &base);
+        let of_pair = |(domain, by): &(Domain, Cta)| domain.home().is_some_and(|home| by | 1 == home | 1) && *by != cta;
+        let elsewhere = known.fenced_in_cta.iter().filter(|(key, _)| of_pair(key));
+        let elsewhere: Vec<_> = elsewhere.map(|(key, gate)| (*key, Rc::clone(&gate.handed.threads))).collect();
+        for (first, view) in &elsewhere {
+            for domain in domains.iter().filter(|domain| domain.home() == first.0.home()) {
+                let pair = entry(&mut known.fenced_twice, [*first, (*domain, cta)]);
+                join(&mut pair.threads, view);
+                join(&mut pair.issue, view);
+            }
+        }
     }
 
-    pub fn acquire_map(&mut self, cta: Cta, map: u64) {
-        let released = Rc::clone(&self.known.maps_released.issue);
-        let own = self.times.maps_released;
+    pub fn release_maps(&mut self, cta: Cta, scope: Scope, time: Time) {
+        *entry(&mut self.times.maps_released, scope) = time;
+        let known = Rc::make_mut(&mut self.known);
+        let base = Rc::clone(&known.base.threads);
+        let pair = entry(&mut known.maps_released, (cta, scope));
+        join(&mut pair.threads, &base);
+        join(&mut pair.issue, &base);
+    }
+
+    /// An acquire takes what was released by fences with which it includes each other: `includes` says which (8.9.4).
+    pub fn acquire_map(&mut self, cta: Cta, map: u64, includes: impl Fn(Cta, Scope) -> bool) {
+        let released: Vec<View> = (self.known.maps_released.iter())
+            .filter(|((by, scope), _)| includes(*by, *scope))
+            .map(|(_, pair)| Rc::clone(&pair.issue))
+            .collect();
+        let own = self.times.maps_released.iter().map(|(_, time)| *time).max().unwrap_or(0);
         let known = Rc::make_mut(&mut self.known);
         let pair = entry(&mut known.maps_acquired, (cta, map));
-        join(&mut pair.threads, &released);
-        join(&mut pair.issue, &released);
+        for view in &released {
+            join(&mut pair.threads, view);
+            join(&mut pair.issue, view);
+        }
         *entry(&mut self.times.maps_acquired, map) = own;
     }
 
@@ -519,7 +573,9 @@ pub(super) fn with_own(known: &Known, times: &Times, cta: Cta, warp: Warp, lanes
     }
     known.initialised.raise(warp, lanes, times.initialised);
     raise(&mut known.tensor_out, warp, lanes, times.tensor_out);
-    known.maps_released.raise(warp, lanes, times.maps_released);
+    for (scope, released) in &times.maps_released {
+        entry(&mut known.maps_released, (cta, *scope)).raise(warp, lanes, *released);
+    }
     for (map, released) in &times.maps_acquired {
         entry(&mut known.maps_acquired, (cta, *map)).raise(warp, lanes, *released);
     }

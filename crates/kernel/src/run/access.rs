@@ -175,7 +175,11 @@ impl Run<'_> {
         let mut same = strong;
         let mut answered = 0;
         for lane in lanes(active) {
-            let Some(at) = self.at(warp, pc, lane, access.place, bytes, bytes as u32) else { continue };
+            let Some(at) = self.at(warp, pc, lane, access.place, bytes, bytes as u32) else {
+                // An error is enough: what it leaves in registers is none.
+                to.iter().flatten().for_each(|to| self.set_taint(warp, *to, 1 << lane, 0));
+                continue;
+            };
             let mut taint = 0;
             let asked = strong && self.warps[warp].admitted & (1 << lane) != 0;
             self.warps[warp].admitted &= !(1 << lane);

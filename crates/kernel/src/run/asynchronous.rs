@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Run;
 use super::taint;
 use super::warp::lanes;
-use crate::code::op::{Completion, Op, Pc, Place, ReplaceField, Source, Space, Tensor, TensorMode};
+use crate::code::op::{Completion, Op, Pc, Place, ReplaceField, Scope, Source, Space, Tensor, TensorMode};
 use crate::footprint::Bytes;
 use crate::footprint::tensor_copy::{Direction, Global, Piece, Shape, TensorCopy};
 use crate::footprint::tensor_map::{Field, TensorMap};
@@ -47,7 +47,7 @@ impl Run<'_> {
             Op::TensormapReplace { at, field, index, value } => {
                 self.replace_field(warp, pc, active, *at, *field, *index, *value);
             }
-            Op::TensormapCopyFence { to, from, .. } => self.copy_map(warp, pc, active, *to, *from),
+            Op::TensormapCopyFence { to, from, scope } => self.copy_map(warp, pc, active, *to, *from, *scope),
             Op::WgmmaFence => self.warps[warp].groups.registers.fence(),
             Op::WgmmaCommit => self.commit_wgmma(warp),
             Op::WgmmaWait { pending } => self.wait_wgmma(warp, active, *pending),
@@ -654,8 +654,9 @@ impl Run<'_> {
     }
 
     /// `tensormap.cp_fenceproxy`: a copy by the warp, and a release fence of the tensormap proxy.
-    fn copy_map(&mut self, warp: usize, pc: Pc, active: u32, to: Place, from: Place) {
+    fn copy_map(&mut self, warp: usize, pc: Pc, active: u32, to: Place, from: Place, scope: Scope) {
         self.effect(warp, pc, active);
+        let cta = self.warps[warp].cta;
         let lane = active.trailing_zeros();
         let (Some((source, at)), Some((target, offset))) =
             (self.region_at(warp, pc, lane, from, 128), self.region_at(warp, pc, lane, to, 128))
@@ -674,7 +675,7 @@ impl Run<'_> {
         self.memory.put_content(target, offset, &data);
         self.order.tick(warp as u32);
         let time = self.order.time(warp as u32);
-        self.order.change(warp as u32, active, |views, _| views.release_maps(time));
+        self.order.change(warp as u32, active, |views, _| views.release_maps(cta, scope, time));
         // The instruction is one of the whole warp: what a lane copied is released by each.
         self.order.sync_warp(warp as u32, active);
     }

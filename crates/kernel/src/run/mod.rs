@@ -196,6 +196,8 @@ impl<'a> Run<'a> {
             early: None,
             options,
         };
+        let reads = |own: &Instruction| matches!(own.op, Op::Tcgen05Mma { .. } | Op::Tcgen05Copy { .. });
+        run.order.pairs_read = per_cluster > 1 && entry.code.iter().any(reads);
         run.start();
         run.start_flags();
         run

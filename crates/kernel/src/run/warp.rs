@@ -46,6 +46,10 @@ pub(super) enum Block {
     Products {
         count: u32,
     },
+    /// A warp of the other CTA of its pair, at this operation of the pair.
+    Pair {
+        index: u32,
+    },
     /// A change of memory.
     Memory {
         version: u64,
@@ -107,6 +111,9 @@ pub(super) struct Warp {
     pub(super) cluster_phase: [u32; 32],
     /// Lanes whose next strong read need not wait.
     pub(super) admitted: u32,
+    /// The operation of the pair of CTAs that the warp has come to, and the columns that it gets.
+    pub(super) meeting: Option<u32>,
+    pub(super) allocating: u32,
     /// What each lane's first question for the phase that it waits for would have told.
     pub(super) peeked: [Option<Question>; 32],
     /// Lanes that have asked for two phases and not waited.
@@ -187,6 +194,8 @@ impl Warp {
             cluster_arrived: 0,
             cluster_phase: [0; 32],
             admitted: 0,
+            meeting: None,
+            allocating: 0,
             peeked: [None; 32],
             several: 0,
             joining: 0,

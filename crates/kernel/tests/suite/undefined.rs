@@ -309,3 +309,93 @@ fn an_early_question_is_about_the_phase_that_it_saves_a_wait_for() {
     let report = answer("", &body(peek, ""));
     assert!(!report.doubts.is_empty(), "{report:?}");
 }
+
+const PAIR: &str = "entry = \"e\"\ngrid = [2]\ncluster = [2]\nblock = [32]\n[[buffer]]\nname = \"a\"\nbytes = 65536\n[[parameter]]\nbuffer = \"a\"\n";
+const MEET: &str = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+
+/// What thread 0 of each CTA of a pair does, between meetings of the cluster: `%p1` is set for other threads, `%p3` in the second CTA.
+fn of_pair(lines: &[&str]) -> Report {
+    let mut body = format!(
+        ".shared .align 8 .b64 m2[2];\n.shared .align 1024 .b8 tile[16384];\n.shared .align 4 .b32 slot;\nmov.u32 %r4, m2;\nmov.u32 %r3, tile;\n\
+         setp.ne.u32 %p1, %r1, 0;\nmov.u32 %r5, %cluster_ctarank;\nsetp.ne.u32 %p3, %r5, 0;\nmov.u32 %r9, slot;\n\
+         shr.u32 %r6, %r3, 4;\nand.b32 %r6, %r6, 16383;\ncvt.u64.u32 %rd3, %r6;\nor.b64 %rd3, %rd3, 0x0000400800080000;\n\
+         @%p1 bra READY;\nmbarrier.init.shared::cta.b64 [%r4], 1;\nmbarrier.init.shared::cta.b64 [%r4+8], 1;\nfence.mbarrier_init.release.cluster;\nREADY:\n{MEET}"
+    );
+    lines.iter().for_each(|line| body.push_str(line));
+    answer_to(PAIR, "", &body)
+}
+
+const ALLOC: &str =
+    "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r9], 32;\nbar.sync 0;\nld.shared.u32 %r10, [%r9];\n";
+const FREE: &str = "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r10, 32;\n";
+/// The first CTA copies from the shared memory of both to the tensor memory of both, and tells both.
+const COPY: &str = "@%p3 bra COPIED;\n@%p1 bra COPIED;\ntcgen05.cp.cta_group::2.128x256b [%r10], %rd3;\n\
+    tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r4], 3;\nCOPIED:\n";
+const TOLD: &str = "TOLD:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra TOLD;\n";
+
+fn races(report: &Report) -> bool {
+    report.findings.iter().any(|finding| matches!(finding, Finding::Race { .. }))
+}
+
+#[test]
+fn an_allocation_for_a_pair_of_ctas_is_one_of_both() {
+    // Nothing else tells the first CTA that the second has its columns.
+    let report = of_pair(&[ALLOC, COPY, TOLD, FREE]);
+    assert!(proved(&report), "{report:?}");
+    let report = of_pair(&[ALLOC, COPY, FREE]);
+    assert!(races(&report), "{report:?}");
+    // One of them comes alone.
+    let alone = of_pair(&["@%p3 bra OVER;\n", &ALLOC.replace("bar.sync 0;", ""), "OVER:\n", MEET]);
+    assert!(alone.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. })), "{alone:?}");
+    let single = answer("", &ALLOC.replace("[%r9]", "[s]"));
+    assert!(breaks(&single, |what| matches!(what, Protocol::TensorMemory(_))), "{single:?}");
+}
+
+/// The second CTA fills again what an operation of the first has read: a proxy fence in the first, then one in the second.
+#[test]
+fn proxy_fences_between_two_ctas_come_one_after_the_other() {
+    let refill = "@!%p3 bra OVER;\n@%p1 bra OVER;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4+8], 16384;\n\
+        cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 16384, [%r4+8];\n\
+        FULL:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4+8], 0;\n@!%p2 bra FULL;\nOVER:\n";
+    let (first, second) = ("@!%p3 fence.proxy.async.shared::cluster;\n", "@%p3 fence.proxy.async.shared::cluster;\n");
+    let right = of_pair(&[ALLOC, COPY, TOLD, first, MEET, second, refill, FREE]);
+    assert!(!races(&right), "{right:?}");
+    let at_once = of_pair(&[ALLOC, COPY, TOLD, first, second, MEET, refill, FREE]);
+    assert!(races(&at_once), "{at_once:?}");
+    assert!(races(&of_pair(&[ALLOC, COPY, TOLD, MEET, second, refill, FREE])));
+    assert!(races(&of_pair(&[ALLOC, COPY, TOLD, first, MEET, refill, FREE])));
+}
+
+/// The first CTA of a cluster writes a tensor map, and the second uses it.
+#[test]
+fn fences_of_the_tensormap_proxy_include_each_other() {
+    let map = |release: &str, acquire: &str| {
+        of_pair(&[
+            "@%p3 bra MADE;\n@%p1 bra MADE;\n",
+            "add.u64 %rd5, %rd1, 1024;\ntensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd5;\n",
+            "tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 0;\ntensormap.replace.tile.box_dim.global.b1024.b32 [%rd1], 0, 16;\n",
+            "tensormap.replace.tile.global_dim.global.b1024.b32 [%rd1], 0, 16;\ntensormap.replace.tile.element_stride.global.b1024.b32 [%rd1], 0, 1;\n",
+            "tensormap.replace.tile.elemtype.global.b1024.b32 [%rd1], 2;\ntensormap.replace.tile.interleave_layout.global.b1024.b32 [%rd1], 0;\n",
+            "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [%rd1], 0;\ntensormap.replace.tile.fill_mode.global.b1024.b32 [%rd1], 0;\n",
+            &format!("fence.proxy.tensormap::generic.release.{release};\nMADE:\n"),
+            MEET,
+            &format!(
+                "@!%p3 bra OVER;\n@%p1 bra OVER;\nfence.proxy.tensormap::generic.acquire.{acquire} [%rd1], 128;\n"
+            ),
+            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 64;\n",
+            "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r3], [%rd1, {0}], [%r4];\n",
+            "FULL:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra FULL;\nOVER:\n",
+        ])
+    };
+    for (release, acquire, ordered) in [
+        ("gpu", "gpu", true),
+        ("cluster", "cluster", true),
+        ("cluster", "sys", true),
+        ("cta", "gpu", false),
+        ("gpu", "cta", false),
+    ] {
+        let report = map(release, acquire);
+        assert!(races(&report) != ordered, "{release} {acquire}\n{report:?}");
+        assert!(report.findings.iter().all(|finding| matches!(finding, Finding::Race { .. })), "{report:?}");
+    }
+}

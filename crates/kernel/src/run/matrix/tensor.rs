@@ -7,16 +7,18 @@ use crate::footprint::Bytes;
 use crate::footprint::tcgen05::{CtaGroup, Kind as MmaKind, Mma, Stationary, shared_descriptor};
 use crate::footprint::tensor_memory::{Cells, CopyShape, MoveShape, Packing, TensorAddress, moved, shifted};
 use crate::order::record::{Handle, Kind, Path, StrandId, StrandKind, Tensor};
-use crate::order::{Cta, Region};
+use crate::order::{Cta, Known, Region};
 use crate::report::{Doubt, Finding, Protocol};
 use crate::run::Run;
-use crate::run::warp::lanes;
+use crate::run::warp::{Block, lanes};
 
 /// Which columns of a CTA's tensor memory are allocated, and by which instruction.
 #[derive(Default)]
 pub(in crate::run) struct Memory {
     allocated: Vec<(u32, u32)>,
     relinquished: bool,
+    /// What those knew who came to an operation of the pair of CTAs, one after the other.
+    met: Vec<Known>,
 }
 
 impl Memory {
@@ -77,7 +79,12 @@ impl Run<'_> {
 
     /// The CTAs whose tensor memory takes part.
     fn pair(&self, cta: Cta, group: u8) -> Vec<Cta> {
-        if group == 2 { vec![cta & !1, cta | 1] } else { vec![cta] }
+        let peer =
+            Some(cta ^ 1).filter(|peer| group == 2 && self.order.cluster_of(*peer) == self.order.cluster_of(cta));
+        match peer {
+            Some(peer) if peer < self.launch.ctas() => vec![cta & !1, cta | 1],
+            _ => vec![cta],
+        }
     }
 
     fn tensor_error(&mut self, warp: usize, pc: Pc, lane: u32, why: String) {
@@ -85,9 +92,39 @@ impl Run<'_> {
         self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::TensorMemory(why) });
     }
 
+    /// An operation of a pair of CTAs is one of both: each comes to it with a warp, and both go on together (9.7.18.5).
+    /// False if the other has yet to come.
+    fn meet_peer(&mut self, warp: usize, active: u32, index: u32) -> bool {
+        let cta = self.warps[warp].cta;
+        let Some(known) = self.tensor[(cta ^ 1) as usize].met.get(index as usize).cloned() else {
+            self.blocking = Some((active, Block::Pair { index }));
+            return false;
+        };
+        self.order.change(warp as u32, active, |views, _| Rc::make_mut(&mut views.known).include_execution(&known));
+        self.warps[warp].meeting = None;
+        true
+    }
+
+    pub(in crate::run) fn peer_has_come(&self, cta: Cta, index: u32) -> bool {
+        self.tensor.get((cta ^ 1) as usize).is_some_and(|peer| peer.met.len() > index as usize)
+    }
+
+    /// The number of the pair's operation that this warp has come to.
+    fn come_to_peer(&mut self, warp: usize, active: u32) -> u32 {
+        let (cta, sent) = (self.warps[warp].cta, self.order.sent(warp as u32, active));
+        let met = &mut self.tensor[cta as usize].met;
+        met.push(sent);
+        let index = met.len() as u32 - 1;
+        self.warps[warp].meeting = Some(index);
+        index
+    }
+
     fn alloc(&mut self, warp: usize, pc: Pc, active: u32, to: Place, columns: Source, group: u8) {
-        self.effect(warp, pc, active);
         let lane = active.trailing_zeros();
+        if let Some(index) = self.warps[warp].meeting {
+            return self.end_alloc(warp, pc, active, to, Some(index));
+        }
+        self.effect(warp, pc, active);
         self.decide(warp, pc, active, columns);
         self.check_uniform(warp, pc, active, columns);
         let count = self.warps[warp].get(columns, lane) as u32;
@@ -97,6 +134,10 @@ impl Run<'_> {
         }
         let cta = self.warps[warp].cta;
         self.check_peers(warp, pc, lane, group);
+        let is_pair = self.pair(cta, group).len() > 1;
+        if group == 2 && !is_pair {
+            return self.tensor_error(warp, pc, lane, "the CTA has no peer in its cluster".to_owned());
+        }
         if self.tensor[cta as usize].relinquished {
             let why = "an allocation after the right to allocate was given up".to_owned();
             return self.tensor_error(warp, pc, lane, why);
@@ -108,6 +149,17 @@ impl Run<'_> {
         self.tensor[cta as usize].allocated.push((column, count));
         let record = self.record(warp, pc, Kind::Allocate, Path::TensorThread);
         self.touch_columns(warp, record, lane, cta, column, count);
+        self.warps[warp].allocating = column;
+        let index = is_pair.then(|| self.come_to_peer(warp, active));
+        self.end_alloc(warp, pc, active, to, index);
+    }
+
+    /// The address is written when the columns are there, in both CTAs of a pair.
+    fn end_alloc(&mut self, warp: usize, pc: Pc, active: u32, to: Place, pair: Option<u32>) {
+        if pair.is_some_and(|index| !self.meet_peer(warp, active, index)) {
+            return;
+        }
+        let (lane, column) = (active.trailing_zeros(), self.warps[warp].allocating);
         let Some((region, offset)) = self.region_at(warp, pc, lane, to, 4) else { return };
         let write = self.record(warp, pc, Kind::Write, Path::Generic);
         self.touch_lane(warp, write, lane, region, offset, 4);
@@ -134,9 +186,22 @@ impl Run<'_> {
         }
     }
 
-    fn dealloc(&mut self, warp: usize, pc: Pc, active: u32, at: Source, columns: Source, _group: u8) {
-        self.effect(warp, pc, active);
+    fn dealloc(&mut self, warp: usize, pc: Pc, active: u32, at: Source, columns: Source, group: u8) {
         let lane = active.trailing_zeros();
+        if self.pair(self.warps[warp].cta, group).len() > 1 {
+            let index = match self.warps[warp].meeting {
+                Some(index) => index,
+                None => {
+                    self.effect(warp, pc, active);
+                    self.come_to_peer(warp, active)
+                }
+            };
+            if !self.meet_peer(warp, active, index) {
+                return;
+            }
+        } else {
+            self.effect(warp, pc, active);
+        }
         for operand in [at, columns] {
             self.decide(warp, pc, active, operand);
             self.check_uniform(warp, pc, active, operand);

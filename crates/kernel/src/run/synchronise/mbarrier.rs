@@ -442,6 +442,8 @@ impl Run<'_> {
                 let Some(of) = of.into_iter().find(|phase| token_of(mbarrier.object, *phase) == state) else {
                     let thread = self.thread(warp, lane);
                     self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::NotAState });
+                    // It would ask for ever.
+                    passed |= 1 << lane;
                     continue;
                 };
                 (now > of, i64::from(of))

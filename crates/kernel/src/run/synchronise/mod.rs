@@ -36,17 +36,24 @@ impl Run<'_> {
             }
             Op::FenceProxyAsync(cover) => {
                 let domains = self.covered_by(*cover, cta);
+                let behind = self.order.pairs_read;
                 self.order.change(warp as u32, active, |views, lanes| {
+                    if behind {
+                        views.fence_behind_others(&domains, cta);
+                    }
                     views.fence_async(&domains, cta, (warp as u32, lanes, time));
                 });
             }
-            Op::FenceProxyTensormapRelease { .. } => {
-                self.order.change(warp as u32, active, |views, _| views.release_maps(time));
+            Op::FenceProxyTensormapRelease { scope } => {
+                self.order.change(warp as u32, active, |views, _| views.release_maps(cta, *scope, time));
             }
-            Op::FenceProxyTensormapAcquire { map, .. } => {
+            Op::FenceProxyTensormapAcquire { map, scope } => {
+                let per = self.launch.ctas_per_cluster();
+                let includes =
+                    |by: u32, released: Scope| in_scope(released, by, cta, per) && in_scope(*scope, by, cta, per);
                 for lane in lanes(active) {
                     let address = self.address_of(warp, pc, lane, *map);
-                    self.order.change(warp as u32, 1 << lane, |views, _| views.acquire_map(cta, address));
+                    self.order.change(warp as u32, 1 << lane, |views, _| views.acquire_map(cta, address, includes));
                 }
             }
             Op::FenceMbarrierInit => {

@@ -143,6 +143,7 @@ impl Run<'_> {
             Block::Products { count } => self.parts_have_started(warp, count as usize),
             Block::Memory { version } => self.memory.version != version,
             Block::SyncWarp { mask } => self.leave_sync_warp(warp, mask),
+            Block::Pair { index } => self.peer_has_come(self.warps[warp].cta, index),
             Block::Held => self.released,
             Block::Lanes { mask } => mask & self.warps[warp].alive() & !fragment.mask == 0,
             Block::Aligned => fragment.mask == self.warps[warp].alive(),
@@ -206,6 +207,7 @@ impl Run<'_> {
             Some(Block::Aligned) => Waiting::Lanes { missing: alive & !fragment.mask },
             Some(Block::Mbarrier { object, phase }) => self.waiting_for_phase(object, phase),
             Some(Block::Products { .. }) => Waiting::Products,
+            Some(Block::Pair { .. }) => Waiting::Peer,
             Some(Block::Memory { .. } | Block::Question | Block::Ticket | Block::Held) => Waiting::Memory,
             None => Waiting::Steps,
         }

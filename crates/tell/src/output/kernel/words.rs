@@ -122,6 +122,7 @@ fn waiting(stuck: &Stuck) -> String {
         Waiting::Mbarrier { at, phase, pending, bytes } => {
             format!("for phase {phase} of the mbarrier at {at:#x}: {pending} arrivals and {bytes} bytes are pending")
         }
+        Waiting::Peer => "for a warp of the other CTA of its pair".to_owned(),
         Waiting::Products => "for the other warps of its warpgroup".to_owned(),
         Waiting::Memory => "for a value in memory".to_owned(),
         Waiting::Steps => "for the end of a loop".to_owned(),
