@@ -215,12 +215,12 @@ fn a_missing_barrier_is_put_where_all_threads_pass() {
     // Two loads of one line of the source race: what orders the first leaves the second.
     let twice = "st.shared.u32 [%r4], %r1;\n.loc 1 7 0\nxor.b32 %r6, %r2, 128;\nadd.s32 %r7, %r3, %r6;\nld.shared.u32 %r8, \
                  [%r7];\nld.shared.u32 %r9, [%r7];\nst.global.u32 [%rd5], %r8;";
-    let twice = format!(".file 1 \"k.cu\"\n{twice}");
+    let twice = format!("{twice}\nret;\n}}\n.file 1 \"k.cu\"\n.visible .entry other()\n{{");
     let twice = small(&twice, 64, &[]);
     says(
         &twice,
         1,
-        "missing: `bar.sync 0;` before line 28 (checked)\n    in the source: `__syncthreads();` at k.cu:7\n",
+        "missing: `bar.sync 0;` before line 27 (checked)\n    in the source: `__syncthreads();` at k.cu:7\n",
     );
 }
 
