@@ -23,4 +23,5 @@ mod random;
 mod sides;
 mod tensors;
 mod theory;
+mod turns;
 mod values;

@@ -16,6 +16,7 @@ use fencepost_syntax::limits;
 use fencepost_tell::output::kernel::{About, Told, mutants_text, picture, tell};
 
 use super::modules::{Text, entries};
+use super::slices::decide;
 use crate::cli::kernel::Kernel;
 use crate::inputs::{read_regular, reason, shown};
 use crate::memory;
@@ -140,7 +141,7 @@ impl Work<'_> {
         let limits = limits_of(self.options);
         let (entry, launch) = (target.entry, &target.launch);
         self.limited(|| {
-            let report = check(target.module, entry, launch, &limits);
+            let (report, slices) = decide(check(target.module, entry, launch, &limits));
             // Every proposal is a run of its own: no more than a few, and none that takes longer than people wait.
             let until = Instant::now() + MENDING;
             let repair = |race: &Race| {
@@ -148,7 +149,7 @@ impl Work<'_> {
                 let text = &target.text.source.text;
                 in_time.then(|| mend(text, entry, launch, &limits, &report.findings, race)).flatten()
             };
-            tell(&report, &target.about(), &repair)
+            Told { slices, ..tell(&report, &target.about(), &repair) }
         })
     }
 
