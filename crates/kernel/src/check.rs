@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::code::op::Op;
+use crate::code::op::{Op, Pc};
 use crate::code::{Entry, Module};
 use crate::dependence::loads_decide_fences;
 use crate::launch::Launch;
@@ -116,13 +116,36 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
     if first.is_clean() || (first.flags.is_empty() && !first.doubts.iter().any(by_reads)) {
         return question.settled(&question.plain(Credit::Determined, 0), first);
     }
-    match question.through_memory(&first) {
-        Answer::Certain(report) => *report,
-        Answer::Open(_) if first.flags.is_empty() => question.settled(&question.plain(Credit::Determined, 0), first),
-        // Else, what one run has seen of it, another need not see.
-        Answer::Open(sliced) => {
-            let report = question.some_schedules(&first);
-            Report { sliced: sliced.filter(|_| report.findings.is_empty()), ..report }
+    let answer = question.through_memory(&first);
+    if let Answer::Proved(report) = answer {
+        return *report;
+    }
+    // Else, what one run has seen of it, another need not see.
+    let mut report = if first.flags.is_empty() {
+        question.settled(&question.plain(Credit::Determined, 0), first)
+    } else {
+        question.some_schedules(&first)
+    };
+    match answer {
+        Answer::Found(findings) => add_findings(&mut report, findings),
+        Answer::Sliced(sliced) if report.findings.is_empty() => report.sliced = Some(sliced),
+        _ => {}
+    }
+    report
+}
+
+/// What another run has found and this one has not.
+fn add_findings(report: &mut Report, findings: Vec<Finding>) {
+    let races = |finding: &Finding, other: &Finding| match (finding, other) {
+        (Finding::Race { race: own, .. }, Finding::Race { race: other, .. }) => {
+            let sorted = |a: Pc, b: Pc| (a.min(b), a.max(b));
+            sorted(own.first.pc, own.second.pc) == sorted(other.first.pc, other.second.pc)
+        }
+        _ => std::mem::discriminant(finding) == std::mem::discriminant(other),
+    };
+    for finding in findings {
+        if !report.findings.iter().any(|own| races(own, &finding)) {
+            report.findings.push(finding);
         }
     }
 }
@@ -135,10 +158,13 @@ struct Question<'a> {
     limits: &'a Limits,
 }
 
+/// What runs say that look after places in memory.
 enum Answer {
-    Certain(Box<Report>),
-    /// Nothing is certain, unless slices are.
-    Open(Option<Box<Sliced>>),
+    Proved(Box<Report>),
+    /// Proved if the slices are right.
+    Sliced(Box<Sliced>),
+    Found(Vec<Finding>),
+    Open,
 }
 
 impl Question<'_> {
@@ -163,24 +189,24 @@ impl Question<'_> {
     fn through_memory(&self, first: &Outcome) -> Answer {
         let (module, entry, launch) = (self.module, self.entry, self.launch);
         let options = self.plain(Credit::Flags, 0);
-        let Some(flags) = with_flags(module, entry, launch, first, &options) else { return Answer::Open(None) };
+        let Some(flags) = with_flags(module, entry, launch, first, &options) else { return Answer::Open };
         if flags.is_clean() {
-            return Answer::Certain(Box::new(report_of(flags, entry, launch)));
+            return Answer::Proved(Box::new(report_of(flags, entry, launch)));
         }
         match in_every_order(module, entry, launch, &flags, &options) {
             Found::Every { outcome, slices, orders } => {
                 let report = Report { orders, ..report_of(*outcome, entry, launch) };
                 if slices.is_empty() {
-                    return Answer::Certain(Box::new(report));
+                    return Answer::Proved(Box::new(report));
                 }
-                Answer::Open(Some(Box::new(Sliced { slices, report })))
+                Answer::Sliced(Box::new(Sliced { slices, report }))
             }
-            Found::Hang(outcome) => Answer::Certain(Box::new(report_of(*outcome, entry, launch))),
+            Found::Hang(outcome) => Answer::Found(outcome.findings),
             Found::Bad(options) => {
                 let outcome = self.run(options.clone());
-                Answer::Certain(Box::new(self.settled(&options, outcome)))
+                Answer::Found(self.settled(&options, outcome).findings)
             }
-            Found::Open => Answer::Open(None),
+            Found::Open => Answer::Open,
         }
     }
 
