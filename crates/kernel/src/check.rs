@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::code::op::Op;
+use crate::code::op::{Op, Pc};
 use crate::code::{Entry, Module};
 use crate::dependence::loads_decide_fences;
 use crate::launch::Launch;
 use crate::order::policy::Policy;
-use crate::report::{Doubt, Finding, Report};
+use crate::report::{Cause, Doubt, Finding, Report, Sliced};
 use crate::run::{Credit, Last, Late, Options, Outcome, Place, Run};
+use crate::slice::orders::{Found, in_every_order};
 
 /// Assumed of a launch that is checked without those around it.
 pub const ALONE: &str = "no other kernel runs at the same time (griddepcontrol does nothing)";
@@ -103,46 +104,131 @@ fn by_cases(
 }
 
 pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -> Report {
-    let options = |policy: Policy, credit: Credit, seed: u64| Options::plain(policy, credit, seed, limits.steps);
-    let run = |policy: Policy, credit: Credit, seed: u64| -> Outcome {
-        Run::new(module, entry, launch, options(policy, credit, seed)).run()
-    };
-    let first = run(Policy::WEAKEST, Credit::Determined, 0);
-    let held = |hold: Option<Late>| {
-        let options = Options { hold, ..options(Policy::WEAKEST, Credit::Determined, 0) };
-        Run::new(module, entry, launch, options).run()
-    };
-    if let Some(hang) = late_hang(&first, &held) {
+    let question = Question { module, entry, launch, limits };
+    let first = question.run(question.plain(Credit::Determined, 0));
+    if let Some(hang) =
+        late_hang(&first, &|hold| question.run(Options { hold, ..question.plain(Credit::Determined, 0) }))
+    {
         return report_of(hang, entry, launch);
     }
     // What threads tell each other through memory matters only where the rest does not do.
-    if first.is_clean() || first.flags.is_empty() {
-        let mut report = report_of(first, entry, launch);
-        settle_readings(&mut report, &points(entry, launch), &|policy| run(policy, Credit::Determined, 0));
-        return report;
+    let by_reads = |doubt: &Doubt| matches!(doubt, Doubt::Decided { by: Cause::Read, .. });
+    if first.is_clean() || (first.flags.is_empty() && !first.doubts.iter().any(by_reads)) {
+        return question.settled(&question.plain(Credit::Determined, 0), first);
     }
-    // Threads synchronise through memory. Where they wait for what every run has, one run decides.
-    let flags = with_flags(module, entry, launch, &first, &options(Policy::WEAKEST, Credit::Flags, 0));
-    if let Some(outcome) = flags.filter(Outcome::is_clean) {
-        return report_of(outcome, entry, launch);
+    let answer = question.through_memory(&first);
+    if let Answer::Proved(report) = answer {
+        return *report;
     }
     // Else, what one run has seen of it, another need not see.
-    let mut report = report_of(run(Policy::WEAKEST, Credit::Observed, 0), entry, launch);
-    let flags: Vec<Doubt> = first.flags.iter().map(|pc| Doubt::Flags { pc: *pc }).collect();
-    for seed in 1..u64::from(limits.schedules) {
-        if !report.findings.is_empty() {
-            break;
-        }
-        report.schedules += 1;
-        let next = report_of(run(Policy::WEAKEST, Credit::Observed, seed * 0x9e37_79b9), entry, launch);
-        report.findings = next.findings;
-        report
-            .doubts
-            .extend(next.doubts.into_iter().filter(|doubt| !report.doubts.contains(doubt)).collect::<Vec<_>>());
+    let mut report = if first.flags.is_empty() {
+        question.settled(&question.plain(Credit::Determined, 0), first)
+    } else {
+        question.some_schedules(&first)
+    };
+    match answer {
+        Answer::Found(findings) => add_findings(&mut report, findings),
+        Answer::Sliced(sliced) if report.findings.is_empty() => report.sliced = Some(sliced),
+        _ => {}
     }
-    report.doubts.extend(flags);
-    settle_readings(&mut report, &points(entry, launch), &|policy| run(policy, Credit::Observed, 0));
     report
+}
+
+/// What another run has found and this one has not.
+fn add_findings(report: &mut Report, findings: Vec<Finding>) {
+    let races = |finding: &Finding, other: &Finding| match (finding, other) {
+        (Finding::Race { race: own, .. }, Finding::Race { race: other, .. }) => {
+            let sorted = |a: Pc, b: Pc| (a.min(b), a.max(b));
+            sorted(own.first.pc, own.second.pc) == sorted(other.first.pc, other.second.pc)
+        }
+        _ => std::mem::discriminant(finding) == std::mem::discriminant(other),
+    };
+    for finding in findings {
+        if !report.findings.iter().any(|own| races(own, &finding)) {
+            report.findings.push(finding);
+        }
+    }
+}
+
+/// A launch, and how much is tried.
+struct Question<'a> {
+    module: &'a Module,
+    entry: &'a Entry,
+    launch: &'a Launch,
+    limits: &'a Limits,
+}
+
+/// What runs say that look after places in memory.
+enum Answer {
+    Proved(Box<Report>),
+    /// Proved if the slices are right.
+    Sliced(Box<Sliced>),
+    Found(Vec<Finding>),
+    Open,
+}
+
+impl Question<'_> {
+    fn plain(&self, credit: Credit, seed: u64) -> Options {
+        Options::plain(Policy::WEAKEST, credit, seed, self.limits.steps)
+    }
+
+    fn run(&self, options: Options) -> Outcome {
+        Run::new(self.module, self.entry, self.launch, options).run()
+    }
+
+    /// The report of a run, with the readings that its races depend on.
+    fn settled(&self, options: &Options, outcome: Outcome) -> Report {
+        let mut report = report_of(outcome, self.entry, self.launch);
+        let run = |policy: Policy| self.run(Options { policy, ..options.clone() });
+        settle_readings(&mut report, &points(self.entry, self.launch), &run);
+        report
+    }
+
+    /// Threads synchronise through memory. Where they wait for what every run has, one run decides; where they take turns,
+    /// there is a run for each order of them.
+    fn through_memory(&self, first: &Outcome) -> Answer {
+        let (module, entry, launch) = (self.module, self.entry, self.launch);
+        let options = self.plain(Credit::Flags, 0);
+        let Some(flags) = with_flags(module, entry, launch, first, &options) else { return Answer::Open };
+        if flags.is_clean() {
+            return Answer::Proved(Box::new(report_of(flags, entry, launch)));
+        }
+        match in_every_order(module, entry, launch, &flags, &options) {
+            Found::Every { outcome, slices, orders } => {
+                let report = Report { orders, ..report_of(*outcome, entry, launch) };
+                if slices.is_empty() {
+                    return Answer::Proved(Box::new(report));
+                }
+                Answer::Sliced(Box::new(Sliced { slices, report }))
+            }
+            Found::Hang(outcome) => Answer::Found(outcome.findings),
+            Found::Bad(options) => {
+                let outcome = self.run(options.clone());
+                Answer::Found(self.settled(&options, outcome).findings)
+            }
+            Found::Open => Answer::Open,
+        }
+    }
+
+    /// Runs that count all that they see, until one of them finds something.
+    fn some_schedules(&self, first: &Outcome) -> Report {
+        let mut doubts: BTreeSet<Doubt> = BTreeSet::new();
+        let mut report = Report::default();
+        let schedules = self.limits.schedules.max(1);
+        for schedule in 0..schedules {
+            let options = self.plain(Credit::Observed, u64::from(schedule) * 0x9e37_79b9);
+            let outcome = self.run(options.clone());
+            report = self.settled(&options, outcome);
+            report.schedules = schedule + 1;
+            doubts.extend(std::mem::take(&mut report.doubts));
+            if !report.findings.is_empty() {
+                break;
+            }
+        }
+        let flags = first.flags.iter().map(|pc| Doubt::Flags { pc: *pc });
+        report.doubts = doubts.into_iter().chain(flags).collect();
+        report
+    }
 }
 
 fn report_of(outcome: Outcome, entry: &Entry, launch: &Launch) -> Report {
@@ -164,6 +250,8 @@ fn report_of(outcome: Outcome, entry: &Entry, launch: &Launch) -> Report {
         assumptions,
         covered: outcome.covered,
         schedules: 1,
+        sliced: None,
+        orders: 0,
     }
 }
 

@@ -15,3 +15,4 @@ pub mod order;
 pub mod report;
 pub mod run;
 pub mod sequence;
+pub mod slice;

@@ -13,6 +13,27 @@ pub struct Report {
     pub assumptions: Vec<&'static str>,
     pub schedules: u32,
     pub covered: Covered,
+    /// The answer if the slices are decided.
+    pub sliced: Option<Box<Sliced>>,
+    /// Orders in which threads take turns, each of which was run; none where nobody does.
+    pub orders: u32,
+}
+
+/// An answer that holds if every slice is free of races and ends.
+#[derive(Clone, Debug)]
+pub struct Sliced {
+    pub slices: Vec<Slice>,
+    pub report: Report,
+}
+
+/// Two threads that take a lock, as a litmus test.
+#[derive(Clone, Debug)]
+pub struct Slice {
+    pub name: String,
+    pub text: String,
+    pub threads: u32,
+    /// Lines of the text, counted from 1, with the instruction of the kernel.
+    pub lines: Vec<(u32, Pc)>,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -23,6 +23,8 @@ Examples:
                                                      who fills, reads and frees which stage
   fencepost kernel gemm.ptx --launch launch.toml --mutate
                                                      what each fence, wait and barrier is needed for
+  fencepost kernel lock.ptx --launch launch.toml --slices slices
+                                                     the litmus tests of its locks
   fencepost kernel gemm.ptx --entry scale --grid 2 --param 1=256
                                                      the guessed launch, changed by flags
 
@@ -82,6 +84,9 @@ pub(crate) struct Kernel {
     /// get a file each, named after the entry and the number of the launch: out-gemm-1.svg, out-scale-2.svg
     #[arg(long, value_name = "FILE.svg", value_parser = svg)]
     pub(crate) picture: Option<PathBuf>,
+    /// Write the litmus tests of the kernel's locks, which the answer rests on, into this folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["template", "inventory", "mutate"])]
+    pub(crate) slices: Option<PathBuf>,
     /// Schedules to try where one does not decide
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) schedules: u32,

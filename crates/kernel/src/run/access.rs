@@ -247,7 +247,15 @@ impl Run<'_> {
     }
 
     /// What a load gives, as a function of strong reads: its own, or of those that what is there depends on.
-    fn load_symbol(&mut self, warp: usize, lane: u32, to: Register, at: At, access: &Access, question: Option<u32>) {
+    pub(super) fn load_symbol(
+        &mut self,
+        warp: usize,
+        lane: u32,
+        to: Register,
+        at: At,
+        access: &Access,
+        question: Option<u32>,
+    ) {
         let node = match question {
             Some(id) => {
                 let read = self.flags_of.symbols.read(id);
@@ -398,12 +406,13 @@ impl Run<'_> {
         to: Option<Register>,
         from: [Source; 2],
     ) {
-        let waiting = self.must_be_last(warp, active, access);
+        let turn = self.must_take_turn(warp, active, access, operation, to, from);
+        let waiting = if turn != 0 { turn } else { self.must_be_last(warp, active, access) };
         if waiting != active {
             self.atomic_now(warp, pc, active & !waiting, access, operation, to, from);
         }
         if waiting != 0 {
-            self.blocking = Some((waiting, Block::Ticket));
+            self.blocking = Some((waiting, if turn != 0 { Block::Turn } else { Block::Ticket }));
         }
     }
 
@@ -426,6 +435,12 @@ impl Run<'_> {
         for lane in lanes(active) {
             let Some(at) = self.at(warp, pc, lane, access.place, u64::from(size), size) else { continue };
             let At::Memory(region, offset) = at else { continue };
+            if self.flags_of.ghost.is_some() {
+                self.failed_attempt(warp, pc, lane, access, to, at);
+                continue;
+            }
+            // Whose turn it is, knows what those before have left.
+            let in_turn = self.in_turn((region, offset));
             let known = Rc::clone(&self.order.views(warp as u32, lane).known.base.threads);
             self.set_writing(true);
             let touched = self.touch_lane(warp, record, lane, region, offset, u64::from(size));
@@ -442,11 +457,11 @@ impl Run<'_> {
                 taint = self.union(taint, class);
             }
             let source = match to {
-                Some(_) => self.strong_read(pc, record, &touched, &mut read_taint),
-                None => 0,
+                Some(_) if !in_turn => self.strong_read(pc, record, &touched, &mut read_taint),
+                _ => 0,
             };
             let question = match to {
-                Some(_) => {
+                Some(_) if !in_turn => {
                     self.asked_at(source, record, (region, offset, size as u8));
                     let question = self.question(warp, pc, lane, access, old);
                     if let Some((id, _)) = question {
@@ -454,7 +469,7 @@ impl Run<'_> {
                     }
                     question
                 }
-                None => None,
+                _ => None,
             };
             // A sum of integers in any order is the same; what each addend saw is not.
             let value = new.unwrap_or(old);
@@ -480,7 +495,7 @@ impl Run<'_> {
             }
             if self.tracks() {
                 let part = (region, offset, u64::from(size));
-                self.wrote(warp, lane, access, part, Some((operation, from[0])), determined, &known);
+                self.wrote(warp, lane, access, part, Some((operation, from, to)), determined, &known);
             }
             if let Some(to) = to {
                 self.warps[warp].set(to, lane, old);
@@ -490,6 +505,9 @@ impl Run<'_> {
                     self.load_symbol(warp, lane, to, at, access, Some(id));
                 }
             }
+        }
+        if self.flags_of.ghost.is_some() {
+            return;
         }
         if changed {
             self.effect(warp, pc, active);

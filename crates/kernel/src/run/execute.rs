@@ -363,7 +363,7 @@ impl Run<'_> {
     }
 
     fn execute(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
-        if self.escapes(warp, op) {
+        if self.escapes(warp, pc, active, op) {
             return;
         }
         match op {

@@ -28,6 +28,7 @@ use crate::order::policy::Policy;
 use crate::order::record::{Kind, Path, Record, RecordId};
 use crate::order::{Cta, Known, Message, Order, Region};
 use crate::report::{Covered, Doubt, Finding};
+pub use flag::turn::{Section, Taken, Turn, Turns};
 pub use flag::{Last, Place};
 use taint::Taints;
 pub use turns::Late;
@@ -55,6 +56,8 @@ pub struct Options {
     pub places: Rc<BTreeSet<Place>>,
     /// For [`Credit::Flags`]: the case that is looked at.
     pub last: Rc<Last>,
+    /// For [`Credit::Flags`]: where threads take turns, and who is first.
+    pub turns: Rc<Turns>,
     /// A wait that comes late.
     pub hold: Option<Late>,
 }
@@ -62,7 +65,8 @@ pub struct Options {
 impl Options {
     /// One run from the start, nothing held back.
     pub fn plain(policy: Policy, credit: Credit, seed: u64, steps: u64) -> Options {
-        Options { policy, credit, seed, steps, places: Rc::default(), last: Rc::default(), hold: None }
+        let (places, last, turns) = (Rc::default(), Rc::default(), Rc::default());
+        Options { policy, credit, seed, steps, places, last, turns, hold: None }
     }
 }
 
@@ -133,6 +137,10 @@ pub struct Outcome {
     pub places: BTreeSet<Place>,
     /// Places whose tickets decide something, with the lanes that take them.
     pub tickets: BTreeMap<Place, BTreeSet<(u32, u32)>>,
+    /// Places that were looked after ([`Options::places`]), and how threads take turns at them.
+    pub looked_after: Rc<BTreeSet<Place>>,
+    pub kinds: BTreeMap<Place, Turn>,
+    pub taken: Taken,
     /// Waits that the next phase may overtake.
     pub late: BTreeSet<Late>,
     /// What lies in the buffers at the end, and in the variables of the module behind them.
@@ -317,11 +325,27 @@ impl<'a> Run<'a> {
         covered.cells = self.order.cells_checked;
         let decides = |read: &u32| self.taints.reads[*read as usize].decides.is_some();
         let places = self.asked.iter().filter(|(read, _)| decides(read)).map(|(_, place)| *place).collect();
-        let tickets = self.tickets();
+        let (tickets, kinds) = (self.tickets(), self.turn_kinds());
+        let taken = std::mem::take(&mut self.flags_of.turns.taken);
         let (doubts, order, flags, late) = (self.doubts, self.order, self.flags, self.late);
         let (timeline, early) = (self.timeline, self.early);
         let memory = self.memory.buffers.into_iter().map(left).collect();
-        Outcome { findings, doubts, covered, order, flags, places, tickets, late, memory, timeline, early }
+        Outcome {
+            findings,
+            doubts,
+            covered,
+            order,
+            flags,
+            places,
+            tickets,
+            looked_after: self.options.places,
+            kinds,
+            taken,
+            late,
+            memory,
+            timeline,
+            early,
+        }
     }
 
     fn at_end(&mut self) {

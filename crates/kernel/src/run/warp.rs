@@ -58,6 +58,8 @@ pub(super) enum Block {
     Held,
     /// All others that take a ticket: until nobody else can go on.
     Ticket,
+    /// Those who go first at a lock or a queue: until nobody else can go on.
+    Turn,
     /// An answer: a strong read whose value decides what happens, until nobody else can go on.
     Question,
 }

@@ -23,5 +23,6 @@ mod random;
 mod sides;
 mod tensors;
 mod theory;
+mod turns;
 mod undefined;
 mod values;

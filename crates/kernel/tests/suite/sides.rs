@@ -157,6 +157,7 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
         steps: 100_000,
         places: Default::default(),
         last: Default::default(),
+        turns: Default::default(),
         hold: None,
     };
     let once = |credit: Credit| Run::new(&module, entry, &launch, options(credit)).run();

@@ -16,6 +16,7 @@ use fencepost_syntax::limits;
 use fencepost_tell::output::kernel::{About, Told, mutants_text, picture, tell};
 
 use super::modules::{Text, entries};
+use super::slices::decide;
 use crate::cli::kernel::Kernel;
 use crate::inputs::{read_regular, reason, shown};
 use crate::memory;
@@ -141,11 +142,11 @@ impl Work<'_> {
         let (entry, launch) = (target.entry, &target.launch);
         self.limited(|| {
             let started = Instant::now();
-            let report = check(target.module, entry, launch, &limits);
+            let (report, slices) = decide(check(target.module, entry, launch, &limits));
             // Every proposal is a run of its own: together they take no longer than the check, or than people wait.
             let _entered = limits::enter(Some(Instant::now() + MENDING.max(started.elapsed())), None);
             let mut mender = Mender::new(&target.text.source.text, entry, launch, limits.steps, &report);
-            tell(&report, &target.about(), &mut |races: &[&Race]| mender.mend(races))
+            Told { slices, ..tell(&report, &target.about(), &mut |races: &[&Race]| mender.mend(races)) }
         })
     }
 

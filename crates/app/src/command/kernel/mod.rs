@@ -6,6 +6,7 @@
 mod launches;
 mod modules;
 mod sequence;
+mod slices;
 mod units;
 
 use std::num::NonZeroUsize;
@@ -156,6 +157,7 @@ impl Results<'_> {
         }
         self.numbered |= answered.told.len() > 1;
         for (mut told, picture) in answered.told {
+            self.write_slices(&told);
             if self.options.write_baseline.is_none() {
                 self.baseline.apply(&mut told);
                 self.exit.status(status(&told));
@@ -167,6 +169,21 @@ impl Results<'_> {
                 replace(&path, &picture, &mut self.exit);
             }
             self.told.push(told);
+        }
+    }
+
+    /// Each slice as a file; those of several launches get numbers.
+    fn write_slices(&mut self, told: &Told) {
+        let Some(folder) = &self.options.slices else { return };
+        if let Err(error) = std::fs::create_dir_all(folder) {
+            terminal::complain(&format!("cannot create `{}`: {}", shown(folder), reason(&error)));
+            self.exit.bad_input();
+            return;
+        }
+        let launch = self.told.len() + 1;
+        for slice in &told.slices {
+            let number = if self.numbered { format!("-{launch}") } else { String::new() };
+            replace(&folder.join(format!("{}{number}.litmus", slice.name)), &slice.text, &mut self.exit);
         }
     }
 

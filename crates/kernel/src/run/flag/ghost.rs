@@ -203,7 +203,8 @@ impl Run<'_> {
     }
 
     fn waiting_question(&self, warp: usize, lane: u32) -> Option<usize> {
-        let is = |own: &Fragment| own.blocked == Some(Block::Question) && own.mask == 1 << lane;
+        let asks = |own: &Fragment| matches!(own.blocked, Some(Block::Question | Block::Turn));
+        let is = |own: &Fragment| asks(own) && own.mask == 1 << lane;
         self.warps[warp].fragments.iter().position(is)
     }
 
@@ -263,13 +264,15 @@ impl Run<'_> {
     }
 
     /// An instruction that others may notice, or that may notice others, is no part of a round.
-    pub(in crate::run) fn escapes(&mut self, warp: usize, op: &Op) -> bool {
+    pub(in crate::run) fn escapes(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) -> bool {
         if self.flags_of.ghost.is_none() {
+            self.note_step(warp, pc, active, op);
             return false;
         }
         let permitted = match op {
             Op::Load(..) => true,
             Op::Store(access, _) => access.order == Order::Weak,
+            Op::Atomic { .. } => self.is_attempt(warp, active, op),
             Op::Barrier { .. } => {
                 self.save_others(self.warps[warp].cta);
                 true

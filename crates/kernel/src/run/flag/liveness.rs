@@ -86,6 +86,9 @@ fn accessed(instruction: &Instruction) -> (Vec<Register>, Vec<Register>) {
             (register(&access.place.base).into_iter().collect(), to.iter().flatten().copied().collect())
         }
         Op::Store(access, from) => (from.iter().chain([&access.place.base]).filter_map(register).collect(), Vec::new()),
+        Op::Atomic { access, to, from, .. } => {
+            (from.iter().chain([&access.place.base]).filter_map(register).collect(), to.iter().copied().collect())
+        }
         Op::Shuffle { to, valid, from, lane, clamp, mask, .. } => (
             [from, lane, clamp, mask].into_iter().filter_map(register).collect(),
             [Some(*to), *valid].into_iter().flatten().collect(),

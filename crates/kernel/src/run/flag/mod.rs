@@ -10,13 +10,14 @@ pub(super) mod ghost;
 pub(super) mod liveness;
 mod reach;
 pub(super) mod symbol;
+pub(super) mod turn;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::Run;
 use super::warp::{Block, lanes};
-use crate::code::op::{Access, Atomic, Pc, Scope, Source};
+use crate::code::op::{Access, Atomic, Pc, Register, Scope, Source};
 use crate::code::ty::{self, Ty};
 use crate::memory::At;
 use crate::order::clock::{Clock, View};
@@ -26,6 +27,7 @@ use ghost::Ghost;
 use liveness::Liveness;
 use reach::{Change, Element, Reach, reach};
 use symbol::{Node, NodeId, Operand, QuestionId, Symbols};
+use turn::{Turn, Uses, Written};
 
 /// A place in memory that strong reads ask for, and its size.
 pub type Place = (Region, u64, u8);
@@ -67,6 +69,7 @@ struct Log {
     broken: bool,
     /// The case that is looked at: this lane's atomic operation is the last of all.
     last: Option<(u32, u32)>,
+    uses: Uses,
 }
 
 /// A strong read of one lane.
@@ -120,6 +123,7 @@ pub(super) struct Flags {
     /// Writes that a lane was told of: place and number.
     told: BTreeMap<(u32, u32), Vec<WriteId>>,
     pub(super) ghost: Option<Ghost>,
+    pub(super) turns: turn::State,
     liveness: Option<Rc<Liveness>>,
     /// Lanes that wait, with the place and how many writes it had.
     pending: BTreeMap<(u32, u32), (Pc, Place, usize)>,
@@ -375,6 +379,10 @@ impl Run<'_> {
         for key in self.flags_of.over(region, start, len) {
             if let Some((_, log)) = self.flags_of.logs.get_mut(&key) {
                 log.broken = true;
+                log.uses.spoil();
+            }
+            if self.options.turns.places.keys().any(|place| (place.0, place.1) == key) {
+                self.doubt(Doubt::Flags { pc: self.flags_of.turns.pc });
             }
         }
     }
@@ -391,7 +399,7 @@ impl Run<'_> {
         lane: u32,
         access: &Access,
         (region, start, len): (Region, u64, u64),
-        atomic: Option<(Atomic, Source)>,
+        atomic: Option<(Atomic, [Source; 2], Option<Register>)>,
         determined: bool,
         known: &View,
     ) {
@@ -406,8 +414,8 @@ impl Run<'_> {
             let after = self.memory.read(At::Memory(region, key.1), u32::from(size), 0);
             let change = match atomic {
                 None if covers => Some(Change::Store(after)),
-                Some((operation, operand)) if whole => {
-                    let operand = self.warps[warp].get(operand, lane);
+                Some((operation, operands, _)) if whole => {
+                    let operand = self.warps[warp].get(operands[0], lane);
                     let plain = operation != Atomic::CompareAndSwap && access.ty.kind != ty::Kind::Float;
                     plain.then_some(Change::Modify { operation, ty: access.ty, operand })
                 }
@@ -422,6 +430,11 @@ impl Run<'_> {
                 Vec::new()
             };
             let time = self.order.time(warp as u32);
+            let operands = |from: [Source; 2]| from.map(|source| access.ty.cut(self.warps[warp].get(source, lane)));
+            let atomic = atomic.map(|(operation, from, to)| (operation, operands(from), to.is_some()));
+            let plain = whole && determined && access.ty.kind != ty::Kind::Float;
+            let written = Written { warp: warp as u32, lane, time, cta, atomic, after, scope, plain };
+            self.note_use(key, &written, known);
             let Some((_, log)) = self.flags_of.logs.get_mut(&key) else { continue };
             let (Some(change), true, false) = (change, determined, full) else {
                 log.broken = true;
@@ -527,7 +540,9 @@ impl Run<'_> {
         }
         let key = (question.place.0, question.place.1);
         let (warp, lane) = (question.warp, question.lane);
-        let Some((_, log)) = self.flags_of.logs.get(&key) else { return };
+        let Some((_, log)) = self.flags_of.logs.get_mut(&key) else { return };
+        // Who only looks need not look at what the last operation left.
+        log.uses.not_queue = true;
         let Some(told) = log.told_by_all(question, per) else { return };
         let message = |(at, index): &(usize, usize)| Rc::clone(&log.writes[*at].messages[*index]);
         let messages: Vec<Rc<Message>> = told.messages.iter().map(message).collect();
@@ -719,6 +734,12 @@ impl Run<'_> {
         tickets
     }
 
+    /// How threads take turns at the places that are looked after, where they do nothing else there.
+    pub(super) fn turn_kinds(&self) -> BTreeMap<Place, Turn> {
+        let logs = self.flags_of.logs.iter().filter(|(_, (_, log))| !log.unknown);
+        logs.filter_map(|(key, (size, log))| Some(((key.0, key.1, *size), log.uses.kind(log.start)?))).collect()
+    }
+
     /// Whether every decision is the same for all values that its reads may return, and every wait was told the truth.
     pub(super) fn check_flags(&mut self) {
         if !self.flags_of.on {
@@ -770,6 +791,7 @@ impl Run<'_> {
             }
         }
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
+        self.check_turns();
     }
 
     fn is_determined(&self, decision: &Decision, values: &[Option<Vec<u64>>]) -> bool {
@@ -814,7 +836,12 @@ impl Run<'_> {
             }
         }
         match last_resort {
+            // Whoever takes a turn first may make it clear.
+            Some(_) if self.take_turn() => true,
             Some((warp, index)) => {
+                if !self.options.turns.places.is_empty() {
+                    self.doubt(Doubt::Flags { pc: self.warps[warp].fragments[index].pc });
+                }
                 self.admit(warp, index);
                 true
             }

@@ -167,7 +167,7 @@ impl Run<'_> {
             return;
         }
         self.flags.insert(pc);
-        if self.options.credit == Credit::Observed {
+        if self.options.credit == Credit::Observed || self.in_turn(at) {
             self.take_messages(warp, lane, &heard, acquires, scope);
         }
     }

@@ -36,7 +36,10 @@ impl Run<'_> {
             if self.memory.version != version {
                 (patience, version) = (0, self.memory.version);
             }
-            if progress || self.answer_questions() || self.take_last_tickets() || self.release_held() {
+            if progress || self.answer_questions() {
+                continue;
+            }
+            if self.take_turn() || self.take_last_tickets() || self.release_held() {
                 continue;
             }
             if self.stopped {
@@ -147,7 +150,7 @@ impl Run<'_> {
             Block::Held => self.released,
             Block::Lanes { mask } => mask & self.warps[warp].alive() & !fragment.mask == 0,
             Block::Aligned => fragment.mask == self.warps[warp].alive(),
-            Block::Question | Block::Ticket => false,
+            Block::Question | Block::Ticket | Block::Turn => false,
         };
         if free && let Some(fragment) = self.warps[warp].fragments.get_mut(index) {
             fragment.blocked = None;
@@ -208,7 +211,7 @@ impl Run<'_> {
             Some(Block::Mbarrier { object, phase }) => self.waiting_for_phase(object, phase),
             Some(Block::Products { .. }) => Waiting::Products,
             Some(Block::Pair { .. }) => Waiting::Peer,
-            Some(Block::Memory { .. } | Block::Question | Block::Ticket | Block::Held) => Waiting::Memory,
+            Some(Block::Memory { .. } | Block::Question | Block::Ticket | Block::Turn | Block::Held) => Waiting::Memory,
             None => Waiting::Steps,
         }
     }

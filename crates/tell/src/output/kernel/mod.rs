@@ -53,6 +53,31 @@ pub struct Told {
     pub doubts: Vec<ToldDoubt>,
     pub assumptions: Vec<String>,
     pub covered: Covered,
+    /// Orders in which threads take turns at locks and queues, each of which was run.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub orders: u32,
+    /// Litmus tests of locks, which a proof rests on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<ToldSlice>,
+}
+
+/// A litmus test of a lock, and what `check` says of it.
+#[derive(Serialize, Clone, Debug)]
+pub struct ToldSlice {
+    pub name: String,
+    pub threads: u32,
+    pub engine: String,
+    /// None where they were not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executions: Option<u64>,
+    pub race_free: bool,
+    pub ends: bool,
+    #[serde(skip)]
+    pub text: String,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 #[derive(Serialize, Copy, Clone, PartialEq, Eq, Debug)]
@@ -208,6 +233,8 @@ pub fn tell(report: &Report, about: &About, mend: &mut dyn FnMut(&[&Race]) -> Op
             barriers: covered.barriers,
             cells: covered.cells,
         },
+        orders: report.orders,
+        slices: Vec::new(),
     };
     told.judge();
     told
@@ -344,6 +371,7 @@ pub fn text(told: &Told) -> String {
         phrase::count(covered.barriers, "barrier"),
         phrase::count(covered.cells, "checked cell"),
     );
+    turns_text(&mut text, told);
     if !told.guessed.is_empty() {
         let _ = writeln!(text, "  guessed: {}", told.guessed.join("; "));
     }
@@ -351,6 +379,24 @@ pub fn text(told: &Told) -> String {
         let _ = writeln!(text, "  assumed: {assumption}");
     }
     text
+}
+
+/// The orders that were run, and the slices.
+fn turns_text(text: &mut String, told: &Told) {
+    if told.orders > 0 {
+        let orders = phrase::count(u64::from(told.orders), "order");
+        let _ = writeln!(text, "  turns: {orders} in which threads take them at a lock or a queue, each run");
+    }
+    for slice in &told.slices {
+        let threads = phrase::count(u64::from(slice.threads), "thread");
+        let answer = match (slice.race_free, slice.ends) {
+            (true, true) => "no race, every execution ends",
+            (true, false) => "no race; whether every execution ends is open",
+            (false, _) => "not free of races",
+        };
+        let engine = if slice.engine.is_empty() { "nobody" } else { slice.engine.as_str() };
+        let _ = writeln!(text, "  slice: {} of {threads}, decided by {engine}: {answer}", slice.name);
+    }
 }
 
 fn answer(told: &Told) -> String {

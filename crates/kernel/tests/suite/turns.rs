@@ -1,0 +1,254 @@
+//! Locks and queues: kernels whose threads take turns, right and broken.
+
+use std::time::Duration;
+
+use fencepost_check::options::Wanted;
+use fencepost_check::{Budget, Models, Options, load};
+use fencepost_kernel::check::{Limits, check};
+use fencepost_kernel::code::decode;
+use fencepost_kernel::launch::{Argument, BufferSpec, Contents, Launch};
+use fencepost_kernel::report::{Finding, Report, Slice};
+use fencepost_report::{RaceAnswer, TerminationAnswer};
+use fencepost_syntax::{Source, ptx};
+
+/// A kernel with pointers to the lock, to what it protects, and to something else.
+fn kernel(body: &str) -> String {
+    format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 lock, .param .u64 data, .param .u64 other)\n{{\n\
+         .reg .pred %p<9>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<9>;\n.shared .align 4 .u32 box;\n\
+         ld.param.u64 %rd1, [lock];\nld.param.u64 %rd2, [data];\nld.param.u64 %rd3, [other];\n\
+         mov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nsetp.ne.u32 %p1, %r1, 0;\n{body}\nret;\n}}\n"
+    )
+}
+
+fn report(body: &str, ctas: u32, threads: u32) -> Report {
+    let (tree, errors) = ptx::parse(&kernel(body));
+    assert!(errors.is_empty(), "{errors:?}");
+    let (module, _) = decode(&tree);
+    let buffer = |name: &str| BufferSpec { name: name.to_owned(), bytes: 65536, contents: Contents::Zero };
+    let launch = Launch {
+        grid: [ctas, 1, 1],
+        block: [threads, 1, 1],
+        buffers: ["lock", "data", "other"].map(buffer).to_vec(),
+        arguments: (0..3).map(|buffer| Argument::Pointer { buffer, offset: 0 }).collect(),
+        entry: "k".to_owned(),
+        cluster: [1; 3],
+        shared: 0,
+        cooperative: false,
+    };
+    check(&module, &module.entries[0], &launch, &Limits::default())
+}
+
+fn is_right(slice: &Slice) -> bool {
+    let (tests, diagnostics) = load(&Source::new("slice.litmus", slice.text.clone()));
+    assert!(tests.len() == 1 && diagnostics.is_empty(), "{diagnostics:?}\n{}", slice.text);
+    let Some(model) = Models::shipped("ptx") else { panic!("there is a model") };
+    let budget = Budget::of_time(Duration::from_secs(20));
+    let options = Options { budget, advice: Wanted::No, fingerprint: Wanted::No, ..Options::default() };
+    let report = fencepost_check::check(&tests[0], &model, &options).report;
+    report.races.answer == RaceAnswer::None && report.termination.answer == TerminationAnswer::Terminates
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Said {
+    /// With so many orders.
+    Proved(u32),
+    Race,
+    Hang,
+    Open,
+}
+
+fn said(body: &str, ctas: u32, threads: u32) -> Said {
+    let report = report(body, ctas, threads);
+    let is = |kind: fn(&Finding) -> bool| report.findings.iter().any(kind);
+    match &report.sliced {
+        _ if is(|own| matches!(own, Finding::Race { .. })) => Said::Race,
+        _ if is(|own| matches!(own, Finding::Hang { .. })) => Said::Hang,
+        _ if !report.findings.is_empty() => panic!("{:?}", report.findings),
+        Some(sliced) if sliced.slices.iter().all(is_right) => Said::Proved(sliced.report.orders),
+        None if report.doubts.is_empty() => Said::Proved(report.orders),
+        _ => Said::Open,
+    }
+}
+
+const TAKE: &str = "TAKE: atom.global.cas.b32 %r3, [%rd1], 0, 1;\nsetp.ne.u32 %p2, %r3, 0;\n@%p2 bra TAKE;\n";
+const ADD: &str = "ld.global.u32 %r4, [%rd2];\nadd.u32 %r4, %r4, 1;\nst.global.u32 [%rd2], %r4;\n";
+const GIVE: &str = "atom.global.exch.b32 %r5, [%rd1], 0;\n";
+const FENCE: &str = "membar.gl;\n";
+
+/// One thread of each CTA takes the lock.
+fn alone(parts: &[&str]) -> String {
+    format!("@%p1 bra OUT;\n{}OUT:", parts.concat())
+}
+
+#[test]
+fn a_spin_lock_is_proved_in_every_order() {
+    let body = alone(&[TAKE, FENCE, ADD, FENCE, GIVE]);
+    assert_eq!(said(&body, 2, 64), Said::Proved(2));
+    assert_eq!(said(&body, 3, 32), Said::Proved(6));
+}
+
+#[test]
+fn a_spin_lock_without_one_of_its_fences_races() {
+    assert_eq!(said(&alone(&[TAKE, FENCE, ADD, GIVE]), 2, 64), Said::Race);
+    assert_eq!(said(&alone(&[TAKE, ADD, FENCE, GIVE]), 2, 64), Said::Race);
+}
+
+/// Thread 0 takes the lock for its CTA, whose threads each add to their own number.
+fn for_all(take: &str, give: &str) -> String {
+    let own = "mul.wide.u32 %rd5, %r1, 4;\nadd.u64 %rd6, %rd2, %rd5;\n\
+               ld.global.u32 %r4, [%rd6];\nadd.u32 %r4, %r4, 1;\nst.global.u32 [%rd6], %r4;\n";
+    format!("@%p1 bra IN;\n{take}IN: bar.sync 0;\n{own}bar.sync 0;\n@%p1 bra OUT;\n{give}OUT:")
+}
+
+#[test]
+fn a_lock_that_is_taken_for_a_cta_is_proved() {
+    let take = [TAKE, FENCE].concat();
+    let give = [FENCE, GIVE].concat();
+    assert_eq!(said(&for_all(&take, &give), 2, 64), Said::Proved(2));
+    assert_eq!(said(&for_all(&take, GIVE), 2, 64), Said::Race);
+    assert_eq!(said(&for_all(TAKE, &give), 2, 64), Said::Race);
+    let slices = report(&for_all(&take, &give), 2, 64).sliced.map(|sliced| sliced.slices).unwrap_or_default();
+    assert_eq!(slices.iter().map(|slice| slice.threads).collect::<Vec<_>>(), [4]);
+}
+
+#[test]
+fn locks_of_other_forms_are_proved() {
+    let acquire = "TAKE: atom.acquire.gpu.global.exch.b32 %r3, [%rd1], 7;\nsetp.eq.u32 %p2, %r3, 7;\n@%p2 bra TAKE;\n";
+    for give in [
+        "st.release.gpu.global.u32 [%rd1], 0;\n",
+        "atom.release.gpu.global.exch.b32 %r5, [%rd1], 0;\n",
+        "atom.release.gpu.global.cas.b32 %r5, [%rd1], 7, 0;\n",
+    ] {
+        assert_eq!(said(&alone(&[acquire, ADD, give]), 2, 64), Said::Proved(2), "{give}");
+        let weak = give.replace("release", "relaxed");
+        assert_eq!(said(&alone(&[acquire, ADD, &weak]), 2, 64), Said::Race, "{weak}");
+    }
+}
+
+#[test]
+fn a_lock_of_one_cta_at_the_scope_of_the_cta_is_proved() {
+    let acquire =
+        "TAKE: atom.acquire.cta.global.cas.b32 %r3, [%rd1], 0, 1;\nsetp.ne.u32 %p2, %r3, 0;\n@%p2 bra TAKE;\n";
+    let give = "st.release.cta.global.u32 [%rd1], 0;\n";
+    let each_warp = |body: &str| format!("and.b32 %r9, %r1, 31;\nsetp.ne.u32 %p3, %r9, 0;\n@%p3 bra OUT;\n{body}OUT:");
+    assert_eq!(said(&each_warp(&[acquire, ADD, give].concat()), 1, 64), Said::Proved(2));
+    assert_ne!(said(&alone(&[acquire, ADD, give]), 2, 32), Said::Proved(2));
+}
+
+#[test]
+fn what_the_lock_protects_may_decide() {
+    // The first to come writes, the others add: as Triton's layernorm does.
+    let first = "ld.global.u32 %r6, [%rd2+4];\nsetp.ne.u32 %p3, %r6, 0;\n@%p3 bra ADDS;\nst.global.u32 [%rd2], 5;\n\
+                 st.global.u32 [%rd2+4], 1;\nbra DONE;\nADDS:\n";
+    let body = alone(&[TAKE, FENCE, first, ADD, "DONE:\n", FENCE, GIVE]);
+    assert_eq!(said(&body, 2, 64), Said::Proved(2));
+    // Who is second writes what nobody else may.
+    let outside = alone(&[TAKE, FENCE, first, "st.global.u32 [%rd3], 1;\n", "DONE:\n", FENCE, GIVE]);
+    assert_eq!(said(&outside, 2, 64), Said::Proved(2));
+    let raced = format!("st.global.u32 [%rd3+8], %r2;\n{}", alone(&[TAKE, FENCE, first, "DONE:\n", FENCE, GIVE]));
+    assert_eq!(said(&raced, 2, 1), Said::Race);
+}
+
+#[test]
+fn an_access_outside_the_lock_races_in_some_order() {
+    // CTA 0 writes before it takes the lock; the others read under it.
+    let before = "setp.ne.u32 %p4, %r2, 0;\n@!%p4 st.global.u32 [%rd3], 1;\n";
+    let reads = "@%p4 ld.global.u32 %r7, [%rd3];\n";
+    assert_eq!(said(&alone(&[before, TAKE, FENCE, reads, FENCE, GIVE]), 2, 32), Said::Race);
+}
+
+#[test]
+fn a_lock_that_is_tried_once_is_not_decided() {
+    let once = "atom.global.cas.b32 %r3, [%rd1], 0, 1;\nsetp.ne.u32 %p2, %r3, 0;\n@%p2 bra OUT;\n";
+    assert_eq!(said(&alone(&[once, FENCE, ADD, FENCE, GIVE]), 2, 32), Said::Open);
+}
+
+#[test]
+fn a_loop_around_the_lock_that_does_something_is_not_decided() {
+    let counted = "TAKE: atom.global.cas.b32 %r3, [%rd1], 0, 1;\nsetp.ne.u32 %p2, %r3, 0;\nadd.u32 %r8, %r8, 1;\n@%p2 bra TAKE;\n";
+    // The number of attempts decides something.
+    let asked = "setp.gt.u32 %p5, %r8, 1;\n@%p5 st.global.u32 [%rd3], 1;\n";
+    assert_eq!(said(&alone(&["mov.u32 %r8, 0;\n", counted, FENCE, ADD, asked, FENCE, GIVE]), 2, 32), Said::Open);
+    // Somebody sees that there was an attempt.
+    let seen = TAKE.replace("setp", "red.global.add.u32 [%rd3], 1;\nsetp");
+    assert_eq!(said(&alone(&[&seen, FENCE, ADD, FENCE, GIVE]), 2, 32), Said::Open);
+}
+
+#[test]
+fn two_locks_in_two_orders_hang() {
+    let other = |text: &str| text.replace("%rd1", "%rd3").replace("TAKE", "TAKE2");
+    let (take, give) = ([TAKE, FENCE].concat(), [FENCE, GIVE].concat());
+    let nested = |first: [&str; 2], second: [&str; 2]| [first[0], second[0], ADD, second[1], first[1]].concat();
+    let (take2, give2) = (other(&take), other(&give));
+    let (a, b) = ([take.as_str(), &give], [take2.as_str(), &give2]);
+    assert_eq!(said(&alone(&[&nested(a, b)]), 2, 32), Said::Proved(2));
+    let again = |text: &str| text.replace("TAKE", "AGAIN");
+    let crossed = format!(
+        "@%p1 bra OUT;\nsetp.eq.u32 %p4, %r2, 0;\n@%p4 bra FIRST;\n{}bra OUT;\nFIRST:\n{}OUT:",
+        nested(a, b),
+        again(&nested(b, a))
+    );
+    assert_eq!(said(&crossed, 2, 32), Said::Hang);
+}
+
+#[test]
+fn a_lock_that_is_held_over_a_barrier_hangs() {
+    // Each warp's first thread takes the lock; the barrier waits for both.
+    let body = format!(
+        "and.b32 %r9, %r1, 31;\nsetp.ne.u32 %p3, %r9, 0;\n@%p3 bra IN;\n{TAKE}IN: bar.sync 0;\n@%p3 bra OUT;\n{GIVE}OUT:"
+    );
+    assert_eq!(said(&body, 1, 64), Said::Hang);
+}
+
+#[test]
+fn a_lock_that_is_never_given_back_hangs() {
+    assert_eq!(said(&alone(&[TAKE, FENCE, ADD]), 2, 32), Said::Hang);
+}
+
+#[test]
+fn a_lock_that_others_give_back_is_not_decided() {
+    // The other CTA gives back what it has not taken.
+    let stolen = format!(
+        "setp.ne.u32 %p4, %r2, 0;\n@%p1 bra OUT;\n@%p4 bra GIVES;\n{TAKE}{FENCE}{ADD}bra OUT;\nGIVES:\n{GIVE}OUT:"
+    );
+    assert!(!matches!(said(&stolen, 2, 32), Said::Proved(_)));
+}
+
+#[test]
+fn a_ticket_lock_is_proved_in_every_order() {
+    let take = "atom.add.relaxed.gpu.global.u32 %r3, [%rd1], 1;\nTAKE: ld.acquire.gpu.global.u32 %r6, [%rd1+4];\n\
+                setp.ne.u32 %p2, %r6, %r3;\n@%p2 bra TAKE;\n";
+    let give = "add.u32 %r7, %r3, 1;\nst.release.gpu.global.u32 [%rd1+4], %r7;\n";
+    assert_eq!(said(&alone(&[take, ADD, give]), 2, 64), Said::Proved(2));
+    assert_eq!(said(&alone(&[take, ADD, give]), 3, 32), Said::Proved(6));
+    assert_eq!(said(&alone(&[take, ADD, &give.replace("release", "relaxed")]), 2, 64), Said::Race);
+    assert_eq!(said(&alone(&[&take.replace("acquire", "relaxed"), ADD, give]), 2, 64), Said::Race);
+}
+
+#[test]
+fn a_queue_of_work_is_proved_where_its_orders_are_few() {
+    // Thread 0 of each CTA takes a number for all of them.
+    let queue = |items: u32, fetch: &str| {
+        format!(
+            "LOOP: @%p1 bra IN;\n{fetch}st.shared.u32 [box], %r3;\nIN: bar.sync 0;\nld.shared.u32 %r4, [box];\n\
+             setp.ge.u32 %p2, %r4, {items};\n@%p2 bra OUT;\nmad.lo.u32 %r5, %r4, 32, %r1;\nmul.wide.u32 %rd5, %r5, 4;\n\
+             add.u64 %rd6, %rd2, %rd5;\nst.global.u32 [%rd6], %r2;\nbar.sync 0;\nbra LOOP;\nOUT:"
+        )
+    };
+    let fetch = "atom.global.add.u32 %r3, [%rd1], 1;\n";
+    assert!(matches!(said(&queue(3, fetch), 2, 32), Said::Proved(_)));
+    assert_eq!(said(&queue(40, fetch), 2, 32), Said::Open);
+    assert_eq!(said(&queue(40, fetch), 1, 64), Said::Proved(1));
+    // Every number is given twice.
+    let twice = "atom.global.add.u32 %r3, [%rd1], 1;\nshr.u32 %r3, %r3, 1;\n";
+    assert_eq!(said(&queue(2, twice), 2, 32), Said::Race);
+}
+
+#[test]
+fn two_queues_are_not_decided() {
+    // Relaxed additions to two places may be seen in orders that no interleaving has.
+    let both = "atom.global.add.u32 %r3, [%rd1], 1;\natom.global.add.u32 %r4, [%rd1+4], 1;\n\
+                setp.ne.u32 %p2, %r3, %r4;\n@%p2 st.global.u32 [%rd2], %r2;\n";
+    assert_eq!(said(&alone(&[both]), 2, 32), Said::Open);
+}
