@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use fencepost_check::phrase;
-use fencepost_kernel::code::op::Pc;
+use fencepost_kernel::code::op::{Op, Pc};
 use fencepost_kernel::code::{Entry, Module};
 use fencepost_kernel::inventory::Inventory;
 use fencepost_kernel::launch::Launch;
@@ -334,7 +334,12 @@ pub fn add_doubt(told: &mut Told, doubt: &Doubt) {
 }
 
 fn told_doubt(doubt: &Doubt, about: &About) -> ToldDoubt {
-    let (message, pc) = words::doubt(doubt);
+    let (mut message, pc) = words::doubt(doubt);
+    if let (Doubt::Flags { .. }, Some(pc)) = (doubt, pc)
+        && matches!(about.entry.code[pc as usize].op, Op::Fence { .. })
+    {
+        words::FENCES_IN_TURN.clone_into(&mut message);
+    }
     ToldDoubt { message, place: pc.map(|pc| about.place(pc, String::new())) }
 }
 

@@ -216,6 +216,10 @@ fn aligned(of: Aligned) -> &'static str {
     }
 }
 
+/// Of a `fence.sc` behind others: their order is the schedule's (8.9.3).
+pub(super) const FENCES_IN_TURN: &str =
+    "which of these fences comes first is a matter of time: one run does not stand for all";
+
 /// The sentence, and the instruction it is about.
 pub(super) fn doubt(doubt: &Doubt) -> (String, Option<Pc>) {
     match doubt {
