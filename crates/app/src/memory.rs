@@ -53,28 +53,33 @@ fn resident() -> Option<u64> {
     /// More than that file has, up to the line.
     const ENOUGH: usize = 4096;
     thread_local! {
-        /// One thread measures, again and again.
-        static START: RefCell<[u8; ENOUGH]> = const { RefCell::new([0; ENOUGH]) };
+        /// One thread measures, again and again; the line stays where it was.
+        static START: RefCell<([u8; ENOUGH], usize)> = const { RefCell::new(([0; ENOUGH], 0)) };
     }
     let mut file = std::fs::File::open("/proc/self/status").ok()?;
-    START.with_borrow_mut(|start| {
+    START.with_borrow_mut(|(start, line)| {
         // The kernel writes such a file in one piece.
         let length = file.read(start).ok()?;
-        field(&start[..length], b"VmRSS:")
+        field(&start[..length], b"VmRSS:", line)
     })
 }
 
 /// What the machine has, or less where a control group says so.
 fn of_machine() -> Option<u64> {
-    let total = field(&std::fs::read("/proc/meminfo").ok()?, b"MemTotal:")?;
+    let total = field(&std::fs::read("/proc/meminfo").ok()?, b"MemTotal:", &mut 0)?;
     let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
     let group = group.and_then(|text| text.trim().parse::<u64>().ok());
     Some(group.map_or(total, |group| group.min(total)))
 }
 
-/// `VmRSS:     1234 kB`, on a line of its own.
-fn field(text: &[u8], name: &[u8]) -> Option<u64> {
-    let after = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name))?;
+/// `VmRSS:     1234 kB`, on a line of its own; where that line begins is looked at first, and remembered.
+fn field(text: &[u8], name: &[u8], line: &mut usize) -> Option<u64> {
+    let begins_a_line = |at: usize| at == 0 || text.get(at - 1) == Some(&b'\n');
+    let is_there = |at: usize| begins_a_line(at) && text.get(at..).is_some_and(|rest| rest.starts_with(name));
+    if !is_there(*line) {
+        *line = (0..text.len()).find(|at| is_there(*at))?;
+    }
+    let after = text[*line + name.len()..].split(|byte| *byte == b'\n').next()?;
     let kilobytes: u64 = std::str::from_utf8(after).ok()?.split_ascii_whitespace().next()?.parse().ok()?;
     kilobytes.checked_mul(1024)
 }
@@ -85,7 +90,14 @@ mod tests {
 
     #[test]
     fn sizes_are_read_from_the_systems_files() {
-        assert_eq!(field(b"Name:\tx\nVmRSS:\t    1234 kB\nThreads:\t1\n", b"VmRSS:"), Some(1234 * 1024));
-        assert_eq!(field(b"Name:\tVmRSS: 1\n", b"VmRSS:"), None);
+        let mut line = 0;
+        let status = b"Name:\tx\nVmRSS:\t    1234 kB\nThreads:\t1\n";
+        assert_eq!(field(status, b"VmRSS:", &mut line), Some(1234 * 1024));
+        assert_eq!(line, 7);
+        assert_eq!(field(status, b"VmRSS:", &mut line), Some(1234 * 1024));
+        // It has moved, or the place is none of this text.
+        assert_eq!(field(b"Name:\txyz\nVmRSS:\t 5 kB", b"VmRSS:", &mut line), Some(5 * 1024));
+        assert_eq!(field(b"VmRSS: 1", b"VmRSS:", &mut 100), Some(1024));
+        assert_eq!(field(b"Name:\tVmRSS: 1\n", b"VmRSS:", &mut line), None);
     }
 }

@@ -60,12 +60,15 @@ pub(crate) fn note(message: &str) {
     err(&format!("note: {message}\n"));
 }
 
+/// Asked once: a folder prints thousands of lines.
 pub(crate) fn stdout_colour() -> Colour {
-    colour(std::io::stdout().is_terminal())
+    static STDOUT: OnceLock<Colour> = OnceLock::new();
+    *STDOUT.get_or_init(|| colour(std::io::stdout().is_terminal()))
 }
 
 pub(crate) fn stderr_colour() -> Colour {
-    colour(std::io::stderr().is_terminal())
+    static STDERR: OnceLock<Colour> = OnceLock::new();
+    *STDERR.get_or_init(|| colour(std::io::stderr().is_terminal()))
 }
 
 /// How wide a table may be: as wide as it needs to be, except on a terminal whose shell says how wide it is (`COLUMNS`).

@@ -4,7 +4,7 @@
 mod strands;
 
 use fencepost_program::program::{Place, Scope};
-use fencepost_program::tag::Tag;
+use fencepost_program::tag::{Tag, Tags};
 use fencepost_program::unfolding::{Event, EventKind, Unfolding};
 use fencepost_program::{EventId, LocationId, TraceId};
 
@@ -20,6 +20,8 @@ pub struct Candidate {
     local: Vec<u32>,
     /// `bounds[t]..bounds[t + 1]` are the events of thread t; `0..bounds[0]` the init writes.
     bounds: Vec<usize>,
+    /// All tags of the events: most sets of a large model have nothing in a small test.
+    tags: Tags,
     pub shape: Shape,
 }
 
@@ -41,6 +43,8 @@ impl Candidate {
         for (index, event) in self.events.iter().enumerate() {
             self.local[event.index()] = index as u32;
         }
+        let tags = self.events.iter().map(|event| tags_of(&unfolding.events[event.index()]).0);
+        self.tags = Tags(tags.fold(0, |all, tags| all | tags));
         self.shape = Shape::new(self.events.len());
     }
 
@@ -71,6 +75,11 @@ impl Candidate {
     /// Computes a set that the traces fix. `FinalWrites` is not one and gives the empty set.
     pub fn fill_set(&self, unfolding: &Unfolding, which: BaseSet, out: &mut [u64]) {
         out.fill(0);
+        if let BaseSet::Tagged(tag) = which
+            && !self.tags.has(tag)
+        {
+            return;
+        }
         if which == BaseSet::Deciding {
             let reads = self.traces.iter().flat_map(|trace| unfolding.deciding_reads(*trace));
             reads.filter_map(|read| self.local(*read)).for_each(|read| kernel::insert(out, read));
@@ -224,14 +233,17 @@ impl Candidate {
 }
 
 /// Reads, writes and init writes are what they are, whatever their tags say.
+fn tags_of(event: &Event) -> Tags {
+    let tags = match event.kind {
+        EventKind::Read { .. } => event.tags.with(Tag::Read),
+        EventKind::Write { .. } => event.tags.with(Tag::Write),
+        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => event.tags,
+    };
+    if event.thread.is_none() { tags.with(Tag::Init) } else { tags }
+}
+
 pub(crate) fn has_tag(event: &Event, tag: Tag) -> bool {
-    event.tags.has(tag)
-        || match tag {
-            Tag::Read => matches!(event.kind, EventKind::Read { .. }),
-            Tag::Write => matches!(event.kind, EventKind::Write { .. }),
-            Tag::Init => event.thread.is_none(),
-            _ => false,
-        }
+    tags_of(event).has(tag)
 }
 
 pub fn location_of(event: &Event) -> Option<LocationId> {

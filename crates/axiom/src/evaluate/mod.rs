@@ -181,21 +181,15 @@ impl<'m> Evaluator<'m> {
     pub fn begin(&mut self, unfolding: &Unfolding, candidate: &Candidate) -> Option<CheckId> {
         self.shape = candidate.shape;
         self.candidates += 1;
+        let shape = self.shape;
         self.slots.clear();
-        self.slots.reserve(self.plan.slot_count());
-        let mut start = 0;
-        for kind in self.plan.kinds() {
-            let length = size(self.shape, kind);
-            self.slots.push(Held::new(start, length));
-            start += length;
-        }
-        if self.data.capacity() < start {
-            // Gigabytes of zeros that the system gives one page at a time, when they are first looked at.
-            self.data = vec![0; start];
-        } else {
-            self.data.clear();
-            self.data.resize(start, 0);
-        }
+        self.slots.extend(self.plan.kinds().map(|kind| Held::new(0, size(shape, kind))));
+        // What can hold nothing for this candidate, most of a large model, lies where nothing is ever written.
+        let nothing = shape.matrix().max(shape.words());
+        let bases = self.plan.static_bases.iter().chain(&self.plan.chosen_bases);
+        let end = bases.fold(nothing, |start, (slot, _)| self.slots[slot.index()].place(start));
+        self.data.clear();
+        self.extend_data(end);
         self.scratch.clear();
         self.scratch.resize(self.shape.words(), 0);
         self.fresh.clear();
@@ -220,11 +214,25 @@ impl<'m> Evaluator<'m> {
             }
         }
         let reduced = self.reduced(unfolding, candidate);
+        let end = reduced.computed.iter().fold(end, |start, slot| self.slots[slot.index()].place(start));
+        self.extend_data(end);
         let violated = self.steps(reduced.list(Stage::Static as usize), Chosen::Partly);
         if violated.is_none() {
             self.settle(&reduced);
         }
         violated
+    }
+
+    /// Makes room for values up to here, which are empty.
+    fn extend_data(&mut self, end: usize) {
+        if self.data.capacity() < end {
+            // Gigabytes of zeros that the system gives one page at a time, when they are first looked at.
+            let mut data = vec![0; end];
+            data[..self.data.len()].copy_from_slice(&self.data);
+            self.data = data;
+        } else {
+            self.data.resize(end, 0);
+        }
     }
 
     /// Replaces a chosen relation; coherence must be transitively closed. Nothing is recomputed until

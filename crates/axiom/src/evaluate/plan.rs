@@ -133,6 +133,13 @@ pub(super) struct GroupPlan {
     pub(super) inputs: Vec<Slot>,
 }
 
+impl GroupPlan {
+    /// The members of a group and its variables.
+    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.steps.iter().map(|(slot, _)| *slot).chain(self.variables.iter().map(|(variable, _)| *variable))
+    }
+}
+
 /// A place where an order occurs as part of a relation that must be acyclic: every pair that is in all of `masks` is,
 /// once ordered, an edge of `node`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -327,6 +334,11 @@ impl Plan {
             axioms(model).map(|(check, node)| (ready(node), check, node)).collect();
         due.sort();
         let mut due = due.into_iter().peekable();
+        let mut ending: Vec<(usize, usize)> =
+            model.groups.iter().enumerate().map(|(group, source)| (source.last.index(), group)).collect();
+        ending.sort();
+        ending.dedup_by_key(|(last, _)| *last);
+        let mut ending = ending.into_iter().peekable();
         for index in 0..model.nodes.len() {
             let (slot, stage) = (self.slots[index], self.stages[index]);
             // Nodes that only the last checks need, and that the orders change, wait for the end.
@@ -341,7 +353,7 @@ impl Plan {
                     }
                 }
             }
-            if let Some(group) = model.groups.iter().position(|group| group.last.index() == index) {
+            if let Some((_, group)) = ending.next_if(|&(last, _)| last == index) {
                 self.plan_group(model, group, &in_group, live, last_only);
             }
             while let Some((_, check, node)) = due.next_if(|&(at, ..)| at == index) {

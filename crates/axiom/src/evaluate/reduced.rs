@@ -10,7 +10,11 @@ use super::plan::{LISTS, Operation, Plan, Slot, Step};
 
 /// The steps that are left of each list.
 #[derive(Debug, Default)]
-pub(super) struct Reduced([Vec<Step>; LISTS]);
+pub(super) struct Reduced {
+    lists: [Vec<Step>; LISTS],
+    /// What they compute, in their order.
+    pub(super) computed: Vec<Slot>,
+}
 
 /// Which bases can hold something: bits, in the order of the plan.
 pub(super) type Holding = Vec<u64>;
@@ -24,7 +28,7 @@ const MOST: usize = 64;
 
 impl Reduced {
     pub(super) fn list(&self, number: usize) -> &[Step] {
-        self.0.get(number).map_or(&[], Vec::as_slice)
+        self.lists.get(number).map_or(&[], Vec::as_slice)
     }
 
     fn new(plan: &Plan, holding: &Holding) -> Reduced {
@@ -33,7 +37,7 @@ impl Reduced {
             holds[slot.index()] |= holding.get(at / 64).is_none_or(|word| word >> (at % 64) & 1 == 1);
         }
         let mut reduced = Reduced::default();
-        for (number, list) in reduced.0.iter_mut().enumerate() {
+        for (number, list) in reduced.lists.iter_mut().enumerate() {
             for step in plan.list(number) {
                 let is_left = match *step {
                     Step::Compute(slot, operation) => {
@@ -45,6 +49,11 @@ impl Reduced {
                 };
                 if is_left {
                     list.push(*step);
+                    match *step {
+                        Step::Compute(slot, _) => reduced.computed.push(slot),
+                        Step::Group(group) => reduced.computed.extend(plan.groups[group as usize].slots()),
+                        Step::Check { .. } => {}
+                    }
                 }
             }
         }

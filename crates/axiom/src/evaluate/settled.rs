@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fencepost_program::unfolding::{EventKind, Unfolding};
 
-use super::plan::{Base, GroupPlan, LAST, Operation, Slot, Step};
+use super::plan::{Base, LAST, Operation, Slot, Step};
 use super::reduced::Reduced;
 use super::{Evaluator, Stage};
 use crate::base::{Candidate, is_in_sync_order};
@@ -45,7 +45,7 @@ impl Evaluator<'_> {
                     Step::Compute(slot, operation) if self.can_vary(operation) => self.varies[slot.index()] = true,
                     Step::Compute(slot, operation) => self.compute(slot, operation),
                     Step::Group(group) => {
-                        slots(&plan.groups[group as usize]).for_each(|slot| self.varies[slot.index()] = true);
+                        plan.groups[group as usize].slots().for_each(|slot| self.varies[slot.index()] = true);
                     }
                     Step::Check { .. } => {}
                 }
@@ -98,7 +98,7 @@ impl Evaluator<'_> {
             }
             Step::Group(group) => {
                 let plan = &self.plan.groups[group as usize];
-                let kept = slots(plan).any(|slot| needed[slot.index()]);
+                let kept = plan.slots().any(|slot| needed[slot.index()]);
                 plan.inputs.iter().filter(|_| kept).for_each(|slot| needed[slot.index()] = true);
                 kept
             }
@@ -110,11 +110,6 @@ impl Evaluator<'_> {
             }
         }
     }
-}
-
-/// The members of a group and its variables.
-fn slots(group: &GroupPlan) -> impl Iterator<Item = Slot> + '_ {
-    group.steps.iter().map(|(slot, _)| *slot).chain(group.variables.iter().map(|(variable, _)| *variable))
 }
 
 /// Whether some choice puts something into a chosen relation.

@@ -36,6 +36,12 @@ impl Held {
         Held { start, length, changed: FIRST, rows: ALL, before: 0, computed: 0 }
     }
 
+    /// Gives it a place of its own; where the next one may lie.
+    pub(super) fn place(&mut self, start: usize) -> usize {
+        self.start = start;
+        start + self.length
+    }
+
     pub(super) fn range(&self) -> Range<usize> {
         self.start..self.start + self.length
     }
@@ -81,7 +87,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The values of two operands and, to be written, the one of their user: operands come before their users.
+    /// The values of two operands and, to be written, the one of their user: values lie in the order in which they are
+    /// computed, so operands come before their users.
     #[inline(always)]
     fn split(&mut self, slot: Slot, a: Slot, b: Slot) -> (&mut [u64], &[u64], &[u64]) {
         let [own, a, b] = [slot, a, b].map(|slot| &self.slots[slot.index()]);

@@ -42,6 +42,8 @@ pub struct Matrices<'m> {
     model: &'m Model,
     /// Nodes that checks or demands need.
     live: Vec<bool>,
+    /// By node: the first group that it lies in, or [`NO_GROUP`].
+    groups: Vec<u32>,
     shape: Shape,
     bits: Bits,
     /// What may end an evaluation in the middle. The values are then not to be believed.
@@ -90,6 +92,19 @@ impl Bits {
 /// Over rows of more words than this, an evaluation takes long enough to be interrupted.
 const WIDE: usize = 4;
 
+const NO_GROUP: u32 = u32::MAX;
+
+/// Most nodes of a model lie in no group: those of each are looked up once, and not for every node.
+fn groups(model: &Model) -> Vec<u32> {
+    let mut groups = vec![NO_GROUP; model.nodes.len()];
+    for (number, group) in model.groups.iter().enumerate().rev() {
+        if let Some(inside) = groups.get_mut(group.first.index()..=group.last.index()) {
+            inside.fill(number as u32);
+        }
+    }
+    groups
+}
+
 impl<'m> Matrices<'m> {
     pub fn new(model: &'m Model) -> Matrices<'m> {
         Matrices::with_roots(model, &[])
@@ -101,16 +116,21 @@ impl<'m> Matrices<'m> {
         let axioms = model.checks.iter().filter(|check| check.role == CheckRole::Axiom).map(|check| check.node);
         let roots = axioms.chain(model.demands.iter().map(|demand| demand.wanted)).chain(roots.iter().copied());
         let mut todo: Vec<NodeId> = roots.collect();
+        let grouped = groups(model);
         while let Some(node) = todo.pop() {
             if std::mem::replace(&mut live[node.index()], true) {
                 continue;
             }
             todo.extend(operands(&model.nodes[node.index()].operator));
+            if grouped[node.index()] == NO_GROUP {
+                continue;
+            }
             for group in model.groups.iter().filter(|group| group.first <= node && node <= group.last) {
                 todo.extend(group.variables.iter().flat_map(|(variable, body)| [*variable, *body]));
             }
         }
-        Matrices { model, live, shape: Shape::default(), bits: Bits::default(), watch: Watch::default() }
+        let (shape, bits, watch) = (Shape::default(), Bits::default(), Watch::default());
+        Matrices { model, live, groups: grouped, shape, bits, watch }
     }
 
     /// Gives up in the middle of a long evaluation when the watch says so.
@@ -158,6 +178,9 @@ impl<'m> Matrices<'m> {
                     _ => self.recompute(index),
                 }
             }
+            if self.groups[index] == NO_GROUP {
+                continue;
+            }
             let ending = self.model.groups.iter().position(|group| group.last.index() == index);
             if let Some(group) = ending.filter(|group| self.is_static_group(*group)) {
                 self.fixpoint(group);
@@ -199,7 +222,7 @@ impl<'m> Matrices<'m> {
     }
 
     fn group_of(&self, index: usize) -> Option<usize> {
-        self.model.groups.iter().position(|group| group.first.index() <= index && index <= group.last.index())
+        Some(self.groups[index]).filter(|group| *group != NO_GROUP).map(|group| group as usize)
     }
 
     /// The value of a chosen base relation.

@@ -12,6 +12,7 @@ use fencepost_program::{AddressId, EventId, TraceId};
 
 use super::event::{has, location, place, target};
 use super::operators::{Events, Pairs, acyclic};
+use super::prelude;
 use super::strand_relations;
 use crate::execution::Execution;
 
@@ -71,6 +72,8 @@ struct Fixed<'t> {
     begins: u64,
     name: &'t str,
     value: Option<BaseValue>,
+    /// Whether `prelude` gives the name another meaning, for models that do not hide it.
+    is_in_prelude: bool,
 }
 
 /// The choices of one candidate, replaced one at a time.
@@ -197,8 +200,16 @@ impl<'t> Candidate<'t> {
             return known.value.clone();
         }
         let value = self.compute_fixed(name);
-        self.fixed.borrow_mut().push(Fixed { begins, name, value: value.clone() });
+        let is_in_prelude = prelude::bindings(name).is_some();
+        self.fixed.borrow_mut().push(Fixed { begins, name, value: value.clone(), is_in_prelude });
         value
+    }
+
+    /// The value of a name that was looked up before and can mean nothing else, where no binding hides it.
+    pub(super) fn known(&self, name: &str) -> Option<BaseValue> {
+        let begins = beginning(name);
+        let is_known = |fixed: &&Fixed<'t>| fixed.begins == begins && fixed.name == name;
+        self.fixed.borrow().iter().find(is_known).filter(|known| !known.is_in_prelude)?.value.clone()
     }
 
     fn compute_fixed(&self, name: &str) -> Option<BaseValue> {

@@ -39,6 +39,15 @@ pub(super) enum Value<'t> {
     Primitive(Primitive),
 }
 
+impl From<BaseValue> for Value<'_> {
+    fn from(value: BaseValue) -> Self {
+        match value {
+            BaseValue::Events(events) => Value::Events(events),
+            BaseValue::Pairs(pairs) => Value::Pairs(pairs),
+        }
+    }
+}
+
 #[derive(Copy, Clone)]
 pub(super) enum Primitive {
     Domain,
@@ -63,6 +72,20 @@ struct Frame<'t> {
     begins: u64,
     slot: Slot<'t>,
     outer: Environment<'t>,
+    /// How many frames there are from this one to the end of its block, itself among them.
+    count: u32,
+    /// The [`mark`]s of their names, and what comes after them: a model binds hundreds of names, and most of those that are
+    /// looked up are predefined.
+    marks: u64,
+    beyond: Environment<'t>,
+}
+
+/// So many frames are skipped at once, where none of them can have the name.
+const BLOCK: u32 = 8;
+
+/// One of 64 bits for each beginning of a name.
+fn mark(begins: u64) -> u64 {
+    1 << (begins.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
 }
 
 #[derive(Clone)]
@@ -97,13 +120,23 @@ pub(super) enum Parts<'t> {
 
 impl<'t> Environment<'t> {
     pub(super) fn with(&self, name: &'t str, slot: Slot<'t>) -> Environment<'t> {
-        Environment(Some(Rc::new(Frame { name, begins: beginning(name), slot, outer: self.clone() })))
+        let begins = beginning(name);
+        let (count, marks, beyond) = match &self.0 {
+            Some(frame) if frame.count < BLOCK => (frame.count + 1, frame.marks | mark(begins), frame.beyond.clone()),
+            _ => (1, mark(begins), self.clone()),
+        };
+        Environment(Some(Rc::new(Frame { name, begins, slot, outer: self.clone(), count, marks, beyond })))
     }
 
     fn find(&self, name: &str) -> Option<&Slot<'t>> {
         let begins = beginning(name);
+        let mark = mark(begins);
         let mut at = &self.0;
         while let Some(frame) = at {
+            if frame.marks & mark == 0 {
+                at = &frame.beyond.0;
+                continue;
+            }
             if frame.begins == begins && frame.name == name {
                 return Some(&frame.slot);
             }
@@ -235,11 +268,17 @@ impl<'t> Interpreter<'t> {
             Some(Slot::Value(value)) => return value.clone(),
             Some(Slot::Lazy(lazy)) => return self.force(lazy).0,
             Some(Slot::Base) => {}
-            None => match self.predefined(name) {
-                Some(Slot::Value(value)) => return value,
-                Some(Slot::Lazy(lazy)) => return self.force(&lazy).0,
-                Some(Slot::Base) | None => {}
-            },
+            None => {
+                if let Some(value) = self.candidate.known(name) {
+                    self.touch(Depends::TRACES);
+                    return Ok(value.into());
+                }
+                match self.predefined(name) {
+                    Some(Slot::Value(value)) => return value,
+                    Some(Slot::Lazy(lazy)) => return self.force(&lazy).0,
+                    Some(Slot::Base) | None => {}
+                }
+            }
         }
         match name {
             "domain" => return Ok(Value::Primitive(Primitive::Domain)),
@@ -250,10 +289,7 @@ impl<'t> Interpreter<'t> {
             return Err(error(span, ReplayErrorKind::Unbound(name.to_string())));
         };
         self.touch(depends);
-        Ok(match value {
-            BaseValue::Events(events) => Value::Events(events),
-            BaseValue::Pairs(pairs) => Value::Pairs(pairs),
-        })
+        Ok(value.into())
     }
 
     /// Why the watch ended the evaluation.
@@ -581,5 +617,29 @@ fn same(left: &Value<'_>, right: &Value<'_>) -> Option<bool> {
         (Value::Events(a), Value::Events(b)) => Some(a == b),
         (Value::Pairs(a), Value::Pairs(b)) => Some(a == b),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_across_blocks_and_the_innermost_hides_the_others() {
+        let names: Vec<String> = (0..100).map(|number| format!("relation-{number}")).collect();
+        let value = || Slot::Value(Ok(Value::Empty));
+        let outer = names.iter().fold(Environment::default(), |all, name| all.with(name, value()));
+        let is_base = |environment: &Environment<'_>, name: &str| match environment.find(name) {
+            Some(Slot::Base) => Some(true),
+            Some(Slot::Value(_) | Slot::Lazy(_)) => Some(false),
+            None => None,
+        };
+        assert!(names.iter().all(|name| is_base(&outer, name) == Some(false)));
+        assert_eq!((is_base(&outer, "relation-100"), is_base(&outer, "po")), (None, None));
+        for name in &names {
+            let inner = outer.with(name, Slot::Base).with("po", value());
+            let found = |other: &String| is_base(&inner, other) == Some(other == name);
+            assert!(names.iter().all(found) && is_base(&inner, "po") == Some(false));
+        }
     }
 }

@@ -11,7 +11,7 @@ impl Condition {
         match self {
             Condition::True => Some(true),
             Condition::False => Some(false),
-            Condition::Compare { op, left, right } => Some(op.holds(left.value(term)?, right.value(term)?)),
+            Condition::Compare { op, left, right } => compare(*op, left, right, term),
             Condition::Not(inner) => inner.evaluate(term).map(|holds| !holds),
             Condition::And(parts) => decide(parts, term, false),
             Condition::Or(parts) => decide(parts, term, true),
@@ -76,7 +76,12 @@ impl Condition {
 fn decide(parts: &[Condition], term: &mut dyn FnMut(&Term) -> Option<Value>, decisive: bool) -> Option<bool> {
     let mut unknown = false;
     for part in parts {
-        match part.evaluate(term) {
+        // Most parts are comparisons, and a list of outcomes has many: they are judged here.
+        let holds = match part {
+            Condition::Compare { op, left, right } => compare(*op, left, right, term),
+            other => other.evaluate(term),
+        };
+        match holds {
             Some(holds) if holds == decisive => return Some(decisive),
             Some(_) => {}
             None => unknown = true,
@@ -85,7 +90,13 @@ fn decide(parts: &[Condition], term: &mut dyn FnMut(&Term) -> Option<Value>, dec
     if unknown { None } else { Some(!decisive) }
 }
 
+#[inline(always)]
+fn compare(op: Comparison, left: &Term, right: &Term, term: &mut dyn FnMut(&Term) -> Option<Value>) -> Option<bool> {
+    Some(op.holds(left.value(term)?, right.value(term)?))
+}
+
 impl Term {
+    #[inline(always)]
     fn value(&self, term: &mut dyn FnMut(&Term) -> Option<Value>) -> Option<Value> {
         match self {
             Term::Constant(value) => Some(*value),
@@ -100,6 +111,7 @@ pub trait Holds {
 }
 
 impl Holds for Comparison {
+    #[inline]
     fn holds(self, left: Value, right: Value) -> bool {
         match self {
             Comparison::Equal => left == right,

@@ -1,7 +1,7 @@
 //! Numbers, texts and lists as bytes; see [`super`].
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Writer(pub Vec<u8>);
+pub struct Writer(pub Vec<u8>, Vec<String>);
 
 impl Writer {
     pub fn number(&mut self, number: u32) {
@@ -25,17 +25,37 @@ impl Writer {
         self.wide(items.len() as u64);
         items.iter().for_each(|one| item(self, one));
     }
+
+    /// A text that comes again and again, as its number in the list that [`Writer::with_words`] writes before all of them.
+    pub fn word(&mut self, word: &str) {
+        let known = self.1.iter().position(|known| known == word);
+        let number = known.unwrap_or_else(|| {
+            self.1.push(word.to_owned());
+            self.1.len() - 1
+        });
+        self.wide(number as u64);
+    }
+
+    /// Something with words in it.
+    pub fn with_words<T>(&mut self, write: impl FnOnce(&mut Writer) -> T) -> T {
+        let mut inner = Writer::default();
+        let answer = write(&mut inner);
+        self.list(&inner.1, |writer, word| writer.text(word));
+        self.0.extend(inner.0);
+        answer
+    }
 }
 
 /// Reads what a [`Writer`] wrote; None at the first byte that it cannot have written.
 #[derive(Clone, Debug)]
 pub struct Reader<'b> {
     bytes: &'b [u8],
+    words: Vec<&'b str>,
 }
 
 impl<'b> Reader<'b> {
     pub fn new(bytes: &'b [u8]) -> Reader<'b> {
-        Reader { bytes }
+        Reader { bytes, words: Vec::new() }
     }
 
     /// What is not read yet.
@@ -43,13 +63,19 @@ impl<'b> Reader<'b> {
         self.bytes
     }
 
+    #[inline]
     pub fn number(&mut self) -> Option<u32> {
-        // Most numbers are one byte.
-        if let Some((&byte @ 0..0x80, rest)) = self.bytes.split_first() {
-            self.bytes = rest;
-            return Some(u32::from(byte));
-        }
-        u32::try_from(self.wide()?).ok()
+        // Most numbers are one byte, and places in a text up to three.
+        let (number, rest) = match self.bytes {
+            [a @ 0..0x80, rest @ ..] => (u32::from(*a), rest),
+            [a, b @ 0..0x80, rest @ ..] => (u32::from(*a & 0x7f) | u32::from(*b) << 7, rest),
+            [a, b, c @ 0..0x80, rest @ ..] => {
+                (u32::from(*a & 0x7f) | u32::from(*b & 0x7f) << 7 | u32::from(*c) << 14, rest)
+            }
+            _ => return u32::try_from(self.wide()?).ok(),
+        };
+        self.bytes = rest;
+        Some(number)
     }
 
     pub fn wide(&mut self) -> Option<u64> {
@@ -70,6 +96,18 @@ impl<'b> Reader<'b> {
         let (text, rest) = self.bytes.split_at_checked(length)?;
         self.bytes = rest;
         str::from_utf8(text).ok()
+    }
+
+    /// The list that [`Writer::with_words`] begins with; from then on it is that of [`Reader::word`].
+    pub fn words(&mut self) -> Option<()> {
+        self.words = self.list(Reader::text)?;
+        Some(())
+    }
+
+    #[inline]
+    pub fn word(&mut self) -> Option<&'b str> {
+        let number = self.number()?;
+        self.words.get(number as usize).copied()
     }
 
     pub fn list<T>(&mut self, mut item: impl FnMut(&mut Reader<'b>) -> Option<T>) -> Option<Vec<T>> {
@@ -104,6 +142,31 @@ mod tests {
             let mut reader = Reader::new(&writer.0[..cut]);
             let all = reader.list(Reader::number).and_then(|_| reader.text()).and_then(|_| reader.wide());
             assert_eq!(all, None);
+        }
+    }
+
+    #[test]
+    fn a_word_is_written_once_and_read_as_often_as_it_was_used() {
+        let mut writer = Writer::default();
+        let used = ["po", "rf", "po", "po"];
+        writer.with_words(|writer| used.iter().for_each(|word| writer.word(word)));
+        assert_eq!(writer.0.iter().filter(|byte| **byte == b'p').count(), 1);
+        let mut reader = Reader::new(&writer.0);
+        reader.words().expect("it was written");
+        assert!(used.iter().all(|word| reader.word() == Some(*word)));
+        assert_eq!(reader.word(), None);
+    }
+
+    #[test]
+    fn numbers_of_every_length_are_read() {
+        for bit in 0..32 {
+            for number in [1_u32 << bit, (1 << bit) - 1, u32::MAX >> bit] {
+                let mut writer = Writer::default();
+                writer.number(number);
+                assert_eq!(Reader::new(&writer.0).number(), Some(number));
+                let cut = writer.0.len() - 1;
+                assert_eq!(Reader::new(&writer.0[..cut]).number(), None);
+            }
         }
     }
 }

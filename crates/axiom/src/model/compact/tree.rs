@@ -33,11 +33,14 @@ const DEEPEST: u32 = 200;
 
 /// Writes a tree for [`decode`]; None if it has something that is not written.
 pub fn encode(writer: &mut Writer, model: &Model) -> Option<()> {
-    words(writer, &model.header);
-    instructions(writer, &model.instructions)
+    writer.with_words(|writer| {
+        words(writer, &model.header);
+        instructions(writer, &model.instructions)
+    })
 }
 
 pub fn decode(reader: &mut Reader<'_>) -> Option<Model> {
+    reader.words()?;
     let header = reader.list(read_word)?;
     Some(Model { header, instructions: reader.list(|reader| read_instruction(reader, DEEPEST))? })
 }
@@ -61,7 +64,7 @@ fn read_span(reader: &mut Reader<'_>) -> Option<Span> {
 
 fn word(writer: &mut Writer, word: &Spanned<String>) {
     span(writer, word.span);
-    writer.text(&word.node);
+    writer.word(&word.node);
 }
 
 fn words(writer: &mut Writer, words: &[Spanned<String>]) {
@@ -70,7 +73,7 @@ fn words(writer: &mut Writer, words: &[Spanned<String>]) {
 
 fn read_word(reader: &mut Reader<'_>) -> Option<Spanned<String>> {
     let span = read_span(reader)?;
-    Some(Spanned::new(reader.text()?.to_owned(), span))
+    Some(Spanned::new(reader.word()?.to_owned(), span))
 }
 
 fn instructions(writer: &mut Writer, body: &[Spanned<CatInstruction>]) -> Option<()> {
@@ -186,7 +189,7 @@ fn write_condition(writer: &mut Writer, condition: &VariantCondition) {
     match condition {
         VariantCondition::Name(name) => {
             writer.number(0);
-            writer.text(name);
+            writer.word(name);
         }
         VariantCondition::Not(inner) => {
             writer.number(1);
@@ -204,7 +207,7 @@ fn read_condition(reader: &mut Reader<'_>, left: u32) -> Option<VariantCondition
     let left = left.checked_sub(1)?;
     let inner = |reader: &mut Reader<'_>| read_condition(reader, left).map(Box::new);
     Some(match reader.number()? {
-        0 => VariantCondition::Name(reader.text()?.to_owned()),
+        0 => VariantCondition::Name(reader.word()?.to_owned()),
         1 => VariantCondition::Not(inner(reader)?),
         2 => VariantCondition::And(inner(reader)?, inner(reader)?),
         3 => VariantCondition::Or(inner(reader)?, inner(reader)?),
@@ -227,7 +230,7 @@ fn write_expression(writer: &mut Writer, tree: &Spanned<Expression>) -> Option<(
     match &tree.node {
         Expression::Name(name) => {
             writer.number(NAME);
-            writer.text(name);
+            writer.word(name);
         }
         Expression::Empty => writer.number(EMPTY),
         Expression::Universe => writer.number(UNIVERSE),
@@ -272,7 +275,7 @@ fn read_expression(reader: &mut Reader<'_>, left: u32) -> Option<Spanned<Express
     let span = read_span(reader)?;
     let inner = |reader: &mut Reader<'_>| read_expression(reader, left).map(Box::new);
     let node = match reader.number()? {
-        NAME => Expression::Name(reader.text()?.to_owned()),
+        NAME => Expression::Name(reader.word()?.to_owned()),
         EMPTY => Expression::Empty,
         UNIVERSE => Expression::Universe,
         IDENTITY => Expression::Identity(inner(reader)?),
