@@ -415,3 +415,41 @@ fn an_arrival_or_a_wait_behind_copies_is_about_those_of_its_lane() {
     assert!(found(&kernel(0), 32).is_empty());
     assert!(matches!(found(&kernel(8), 32)[..], [Finding::Race { .. }]));
 }
+
+/// `fence.mbarrier_init` is about initialisations, and a store is none.
+#[test]
+fn a_relaxed_barrier_hands_over_no_stores() {
+    let relaxed = [Item::ClusterArrive { relaxed: true }, Item::ClusterWait];
+    let x = place("ga", 0);
+    let writer = [&[store(x), Item::FenceInit][..], &relaxed, &MEET].concat();
+    let reader = [&relaxed[..], &[load(x)], &MEET].concat();
+    assert_eq!(agree(vec![(0, writer), (1, reader)]), [false, false]);
+}
+
+#[test]
+fn a_barrier_of_a_warp_may_not_order_what_is_started() {
+    let x = place("ga", 0);
+    let copy = [Item::Copy { to: place("sa", 0), from: x }, Item::CopyWait { pending: None }];
+    assert_eq!(agree(vec![(0, vec![store(x), WARP]), (0, [&[WARP], &copy[..]].concat())]), [false, true]);
+}
+
+#[test]
+fn a_proxy_fence_stands_behind_the_end_of_a_copy() {
+    let (copy, end) = (Item::Copy { to: place("sa", 0), from: place("ga", 0) }, Item::CopyWait { pending: None });
+    assert_eq!(agree(vec![(0, [&[copy, end, FENCE], &OUT[..]].concat())]), [true, true]);
+    assert_eq!(agree(vec![(0, [&[copy, FENCE, end], &OUT[..]].concat())]), [false, false]);
+}
+
+#[test]
+fn a_fence_of_the_writer_stands_behind_its_write() {
+    let x = place("sa", 0);
+    let copier = (0, [&[BAR, FENCE], &OUT[..]].concat());
+    assert_eq!(agree(vec![(0, vec![FENCE, store(x), BAR]), copier.clone()]), [false, true]);
+    assert_eq!(agree(vec![(0, vec![store(x), FENCE, BAR]), copier]), [true, true]);
+}
+
+#[test]
+fn products_of_two_threads_are_no_pipeline_by_themselves() {
+    let mma = Item::Mma { to: "ta", from: ["sa", "sb"], wide: false };
+    assert_eq!(agree(vec![(0, vec![mma]), (0, vec![mma])]), [false, false]);
+}
