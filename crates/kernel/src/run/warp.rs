@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::matrix::registers::RegisterUse;
-use super::synchronise::peek::{Peek, Question};
-use crate::code::op::{Pc, Register, Source};
+use crate::code::op::{Order, Pc, Register, Scope, Source};
 use crate::memory::Taint;
 use crate::order::Cta;
 use crate::order::clock::Object;
@@ -127,6 +126,30 @@ pub(super) struct Warp {
     pub(super) backed_off: Vec<(u32, Rc<[Register]>)>,
     /// Branches over computation whose two ways have not met yet.
     pub(super) parted: Vec<Parted>,
+}
+
+/// Where a lane would have gone with the other answer.
+#[derive(Clone)]
+pub(super) struct Peek {
+    /// The branch, and the question whose answer decides it.
+    pub(super) pc: Pc,
+    pub(super) asked_by: Pc,
+    pub(super) mask: u32,
+    /// How much of what its lanes change was noted before the branch.
+    pub(super) start: usize,
+    /// Instructions on the other way, each with how many registers are written before it.
+    pub(super) places: Rc<[(Pc, usize)]>,
+    pub(super) written: Rc<[Register]>,
+}
+
+/// What a question would have told.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Question {
+    pub(super) order: Order,
+    pub(super) scope: Scope,
+    /// With a parity: how many phases were known to be complete. The answer may be about another phase if it is not the one
+    /// after those.
+    pub(super) known: Option<u32>,
 }
 
 /// Lanes between a branch that is not determined and the place where both ways meet: what is written on either depends on it.

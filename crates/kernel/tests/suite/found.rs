@@ -415,3 +415,74 @@ fn an_arrival_or_a_wait_behind_copies_is_about_those_of_its_lane() {
     assert!(found(&kernel(0), 32).is_empty());
     assert!(matches!(found(&kernel(8), 32)[..], [Finding::Race { .. }]));
 }
+
+/// `fence.mbarrier_init` is about initialisations, and a store is none.
+#[test]
+fn a_relaxed_barrier_hands_over_no_stores() {
+    let relaxed = [Item::ClusterArrive { relaxed: true }, Item::ClusterWait];
+    let x = place("ga", 0);
+    let writer = [&[store(x), Item::FenceInit][..], &relaxed, &MEET].concat();
+    let reader = [&relaxed[..], &[load(x)], &MEET].concat();
+    assert_eq!(agree(vec![(0, writer), (1, reader)]), [false, false]);
+}
+
+#[test]
+fn a_barrier_of_a_warp_may_not_order_what_is_started() {
+    let x = place("ga", 0);
+    let copy = [Item::Copy { to: place("sa", 0), from: x }, Item::CopyWait { pending: None }];
+    assert_eq!(agree(vec![(0, vec![store(x), WARP]), (0, [&[WARP], &copy[..]].concat())]), [false, true]);
+}
+
+#[test]
+fn a_proxy_fence_stands_behind_the_end_of_a_copy() {
+    let (copy, end) = (Item::Copy { to: place("sa", 0), from: place("ga", 0) }, Item::CopyWait { pending: None });
+    assert_eq!(agree(vec![(0, [&[copy, end, FENCE], &OUT[..]].concat())]), [true, true]);
+    assert_eq!(agree(vec![(0, [&[copy, FENCE, end], &OUT[..]].concat())]), [false, false]);
+}
+
+#[test]
+fn a_fence_of_the_writer_stands_behind_its_write() {
+    let x = place("sa", 0);
+    let copier = (0, [&[BAR, FENCE], &OUT[..]].concat());
+    assert_eq!(agree(vec![(0, vec![FENCE, store(x), BAR]), copier.clone()]), [false, true]);
+    assert_eq!(agree(vec![(0, vec![store(x), FENCE, BAR]), copier]), [true, true]);
+}
+
+#[test]
+fn products_of_two_threads_are_no_pipeline_by_themselves() {
+    let mma = Item::Mma { to: "ta", from: ["sa", "sb"], wide: false };
+    assert_eq!(agree(vec![(0, vec![mma]), (0, vec![mma])]), [false, false]);
+}
+
+/// A store before an arrival at the mbarrier of another CTA, and a load behind the wait there: scopes of the arrival, of what releases,
+/// of the wait and of what acquires include both ends (8.8).
+#[test]
+fn an_arrival_and_a_wait_include_each_other() {
+    use Scope::{Cluster, Cta};
+    let x = place("ga", 0);
+    let fence = |scope: Scope| Item::Fence { sc: false, scope };
+    let ends = |arrive: (bool, Scope), wait: (bool, Scope), fences: [Option<Scope>; 2]| {
+        let told = Item::Arrive { at: "ma", rank: Some(1), release: arrive.0, scope: arrive.1, expect: None, count: 1 };
+        let seen = Item::Wait { at: "ma", parity: 0, acquire: wait.0, scope: wait.1 };
+        let [before, behind] = fences.map(|scope| scope.map(fence));
+        let first: Vec<Item> = MEET.into_iter().chain([store(x)]).chain(before).chain([told]).chain(MEET).collect();
+        let second: Vec<Item> =
+            [init("ma", 1)].into_iter().chain(MEET).chain([seen]).chain(behind).chain([load(x)]).chain(MEET).collect();
+        agree(vec![(0, first), (1, second)])
+    };
+    let none = [None, None];
+    for (arrive, wait, fences, ordered) in [
+        ((true, Cluster), (true, Cluster), none, true),
+        ((true, Cta), (true, Cluster), none, false),
+        ((true, Cluster), (true, Cta), none, false),
+        ((false, Cluster), (true, Cluster), none, false),
+        ((true, Cluster), (false, Cluster), none, false),
+        ((false, Cluster), (true, Cluster), [Some(Cluster), None], true),
+        ((false, Cluster), (true, Cluster), [Some(Cta), None], false),
+        ((false, Cta), (true, Cluster), [Some(Cluster), None], false),
+        ((true, Cluster), (false, Cluster), [None, Some(Cluster)], true),
+        ((true, Cluster), (false, Cluster), [None, Some(Cta)], false),
+    ] {
+        assert_eq!(ends(arrive, wait, fences), [ordered; 2], "{arrive:?} {wait:?} {fences:?}");
+    }
+}

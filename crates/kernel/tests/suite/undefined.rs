@@ -363,7 +363,12 @@ fn proxy_fences_between_two_ctas_come_one_after_the_other() {
     let at_once = of_pair(&[ALLOC, COPY, TOLD, first, second, MEET, refill, FREE]);
     assert!(races(&at_once), "{at_once:?}");
     assert!(races(&of_pair(&[ALLOC, COPY, TOLD, MEET, second, refill, FREE])));
+    assert!(races(&of_pair(&[ALLOC, COPY, TOLD, second, MEET, first, MEET, refill, FREE])));
     assert!(races(&of_pair(&[ALLOC, COPY, TOLD, first, MEET, refill, FREE])));
+    // The same for a store of the second CTA.
+    let store = "@!%p3 bra OVER;\n@%p1 bra OVER;\nst.shared.u32 [%r3], %r1;\nOVER:\n";
+    assert!(!races(&of_pair(&[ALLOC, COPY, TOLD, first, MEET, second, store, FREE])));
+    assert!(races(&of_pair(&[ALLOC, COPY, TOLD, second, store, FREE])));
 }
 
 /// The first CTA of a cluster writes a tensor map, and the second uses it.
@@ -387,6 +392,17 @@ fn fences_of_the_tensormap_proxy_include_each_other() {
             "FULL:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra FULL;\nOVER:\n",
         ])
     };
+    // What is written behind the acquire is not acquired.
+    let behind = of_pair(&[
+        "@%p3 bra OVER;\n@%p1 bra OVER;\nfence.proxy.tensormap::generic.release.gpu;\n",
+        "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;\nadd.u64 %rd5, %rd1, 1024;\n",
+        "tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd5;\ntensormap.replace.tile.rank.global.b1024.b32 [%rd1], 0;\n",
+        "tensormap.replace.tile.box_dim.global.b1024.b32 [%rd1], 0, 16;\ntensormap.replace.tile.global_dim.global.b1024.b32 [%rd1], 0, 16;\n",
+        "tensormap.replace.tile.element_stride.global.b1024.b32 [%rd1], 0, 1;\ntensormap.replace.tile.elemtype.global.b1024.b32 [%rd1], 2;\n",
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 64;\n",
+        "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r3], [%rd1, {0}], [%r4];\nOVER:\n",
+    ]);
+    assert!(races(&behind), "{behind:?}");
     for (release, acquire, ordered) in [
         ("gpu", "gpu", true),
         ("cluster", "cluster", true),

@@ -8,9 +8,8 @@ use crate::order::record::{Handle, Kind, Path, RecordId, StrandId};
 use crate::order::{Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
 use crate::run::Run;
-use crate::run::synchronise::peek::Question;
 use crate::run::taint::TOKEN;
-use crate::run::warp::{Asked, Block, lanes};
+use crate::run::warp::{Asked, Block, Question, lanes};
 use crate::run::watch::{End, Mark};
 
 const MOST_COUNT: u64 = (1 << 20) - 1;

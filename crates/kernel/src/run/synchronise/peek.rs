@@ -6,38 +6,12 @@
 //! meanwhile depends on time. With yes the question itself is the wait, so it must order as much and know as much of the phase
 //! before.
 
-use std::rc::Rc;
-
-use crate::code::op::{Op, Order, Pc, Register, Scope};
+use crate::code::op::{Op, Order, Pc, Scope};
 use crate::code::places_of_computation;
 use crate::report::{Cause, Doubt, Rule};
 use crate::run::Run;
 use crate::run::taint::CLOCK;
-use crate::run::warp::{Fragment, lanes};
-
-/// Where a lane would have gone with the other answer.
-#[derive(Clone)]
-pub(in crate::run) struct Peek {
-    /// The branch, and the question whose answer decides it.
-    pc: Pc,
-    asked_by: Pc,
-    mask: u32,
-    /// How much of what its lanes change was noted before the branch.
-    start: usize,
-    /// Instructions on the other way, each with how many registers are written before it.
-    places: Rc<[(Pc, usize)]>,
-    written: Rc<[Register]>,
-}
-
-/// What a question would have told.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(in crate::run) struct Question {
-    pub(in crate::run) order: Order,
-    pub(in crate::run) scope: Scope,
-    /// With a parity: how many phases were known to be complete. The answer may be about another phase if it is not the one
-    /// after those.
-    pub(in crate::run) known: Option<u32>,
-}
+use crate::run::warp::{Fragment, Peek, lanes};
 
 impl Run<'_> {
     /// Lanes go on as an answer says that may be another one: those in `active` execute the instruction, or branch.
