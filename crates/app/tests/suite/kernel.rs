@@ -269,7 +269,7 @@ fn the_slices_of_a_lock_are_written_and_checked() {
     let folder = root().join("corpus/kernels/spin-lock");
     let (ptx, launch) = (folder.join("spin-lock-fixed.ptx"), folder.join("spin-lock.toml"));
     let here = Folder::new();
-    let slices = here.path("slices");
+    let slices = here.path().join("slices");
     let (ptx, launch) = (ptx.to_string_lossy().into_owned(), launch.to_string_lossy().into_owned());
     let run = fencepost(&here, &["kernel", &ptx, "--launch", &launch, "--slices", &slices.to_string_lossy()]);
     assert!(run.out.contains("decided by enumerate: no race, every execution ends"), "{}", run.out);
