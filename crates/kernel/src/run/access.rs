@@ -473,7 +473,7 @@ impl Run<'_> {
             };
             // A sum of integers in any order is the same; what each addend saw is not.
             let value = new.unwrap_or(old);
-            changed |= value != old || operation != Atomic::CompareAndSwap;
+            changed |= value != old;
             if to.is_some() {
                 self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
             }
@@ -491,7 +491,12 @@ impl Run<'_> {
                     Atomic::Exchange | Atomic::CompareAndSwap => self.union(taint, source),
                     _ => taint,
                 };
+                let version = self.memory.version;
                 self.memory.write(at, size, value, taint, thread);
+                // Nobody who waits for a change has to look again.
+                if value == old {
+                    self.memory.version = version;
+                }
             }
             if self.tracks() {
                 let part = (region, offset, u64::from(size));
@@ -509,9 +514,15 @@ impl Run<'_> {
         if self.flags_of.ghost.is_some() {
             return;
         }
-        if changed {
+        let writes = changed || operation != Atomic::CompareAndSwap;
+        if writes {
             self.effect(warp, pc, active);
-        } else {
+        }
+        if !changed {
+            // A loop that leaves memory as it is only asks: `atom.add` of 0, `atom.exch` of what is there.
+            if writes {
+                lanes(active).for_each(|lane| self.warps[warp].effects[lane as usize] -= 1);
+            }
             self.poll(warp, pc, active, access.place, true);
         }
     }

@@ -121,7 +121,9 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
         let shows = program
             .items()
             .any(|item| matches!(item, Item::Load { .. } | Item::RemoteLoad { .. } | Item::IfZero { .. }));
-        let free = program.items().any(strong) || !shows;
+        // Who comes first may show, too.
+        let turns = |item: Item| matches!(item, Item::Lock { .. } | Item::Ticket { .. });
+        let free = program.items().any(strong) || program.items().any(turns) || !shows;
         add(
             !free && model.race_free == Some(true) && model.outcomes.is_some_and(|count| count > 1),
             Kind::ProvedButManyOutcomes,

@@ -17,6 +17,7 @@ mod footprint_matrix;
 mod footprint_tcgen05;
 mod footprint_tile;
 mod found;
+mod locks;
 mod patterns;
 mod program;
 mod random;

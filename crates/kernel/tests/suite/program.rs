@@ -194,6 +194,19 @@ pub(crate) enum Item {
         scope: Scope,
         from: Place,
     },
+    /// Tries until the lock is free.
+    Lock {
+        at: &'static str,
+        exchange: bool,
+        acquire: bool,
+        scope: Scope,
+    },
+    Unlock {
+        at: &'static str,
+        by: By,
+        release: bool,
+        scope: Scope,
+    },
     /// All threads of the CTA wait for a flag that one of them reads.
     Together {
         at: &'static str,
@@ -340,6 +353,14 @@ pub(crate) struct Text {
 pub(crate) const GLOBALS: [&str; 2] = ["ga", "gb"];
 pub(crate) const SHARED: [&str; 2] = ["sa", "sb"];
 pub(crate) const MBARRIERS: [&str; 2] = ["ma", "mb"];
+/// What gives a lock back.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum By {
+    Store,
+    Exchange,
+    CompareAndSwap,
+}
+
 pub(crate) const FLAGS: [&str; 2] = ["fg", "fs"];
 pub(crate) const ALL_FLAGS: [&str; 3] = ["fg", "fs", "fh"];
 
@@ -544,6 +565,26 @@ impl Line {
                     format!("setp.eq.u32 %p2, %g{id}, {};", count.saturating_sub(1)),
                     format!("@%p2 ld.weak.{}.u64 %v{id}, {};", space(from.name), address(from)),
                 ]
+            }
+            Item::Lock { at, exchange, acquire, scope } => {
+                let order = if acquire { "acquire" } else { "relaxed" };
+                let (what, operands) = if exchange { ("exch", "1") } else { ("cas", "0, 1") };
+                let (scope, space) = (scope.word(), space(at));
+                vec![
+                    format!("W{thread}_{id}:"),
+                    format!("atom.{order}.{scope}.{space}.{what}.b32 %f1, [{at}], {operands};"),
+                    "setp.ne.u32 %p1, %f1, 0;".to_owned(),
+                    format!("@%p1 bra W{thread}_{id};"),
+                ]
+            }
+            Item::Unlock { at, by, release, scope } => {
+                let order = if release { "release" } else { "relaxed" };
+                let (scope, space) = (scope.word(), space(at));
+                one(match by {
+                    By::Store => format!("st.{order}.{scope}.{space}.u32 [{at}], 0;"),
+                    By::Exchange => format!("atom.{order}.{scope}.{space}.exch.b32 %g{id}, [{at}], 0;"),
+                    By::CompareAndSwap => format!("atom.{order}.{scope}.{space}.cas.b32 %g{id}, [{at}], 1, 0;"),
+                })
             }
             Item::Together { at, reads, first_barrier, acquire, scope } => {
                 let order = if acquire { "acquire" } else { "relaxed" };

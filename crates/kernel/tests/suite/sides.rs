@@ -11,8 +11,9 @@ use fencepost_kernel::code::{Module, decode};
 use fencepost_kernel::footprint::tensor_map::{Element, TensorMap};
 use fencepost_kernel::launch::{Argument, BufferSpec, Contents, Launch};
 use fencepost_kernel::order::policy::Policy;
-use fencepost_kernel::report::{Doubt, Finding};
+use fencepost_kernel::report::{Cause, Doubt, Finding};
 use fencepost_kernel::run::{self, Credit, Outcome, Run};
+use fencepost_kernel::slice::orders::{Found, in_every_order};
 use fencepost_report::{ProtocolAnswer, RaceAnswer, TerminationAnswer};
 use fencepost_syntax::{Source, ptx};
 
@@ -162,6 +163,30 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
     };
     let once = |credit: Credit| Run::new(&module, entry, &launch, options(credit)).run();
     let first = once(Credit::Determined);
+    let by_reads = |doubt: &Doubt| matches!(doubt, Doubt::Decided { by: Cause::Read, .. });
+    let through_memory = !first.is_clean() && (!first.flags.is_empty() || first.doubts.iter().any(by_reads));
+    // Waits for flags that are the same in every run, and turns that threads take.
+    let flags = through_memory.then(|| with_flags(&module, entry, &launch, &first, &options(Credit::Flags))).flatten();
+    if std::env::var("FENCEPOST_KERNELS_UNPROVED").is_ok()
+        && let Some(outcome) = &flags
+    {
+        eprintln!("with flags: {:?} {:?} {:?}", outcome.doubts, outcome.findings, outcome.kinds);
+    }
+    let decided = flags.and_then(|outcome| {
+        if outcome.is_clean() {
+            return Some(outcome);
+        }
+        match in_every_order(&module, entry, &launch, &outcome, &options(Credit::Flags)) {
+            Found::Every { outcome, .. } | Found::Hang(outcome) => Some(*outcome),
+            Found::Bad(options) => Some(Run::new(&module, entry, &launch, options).run()),
+            Found::Open => None,
+        }
+    });
+    if let Some(outcome) = decided {
+        let mut kernel = of_outcome(&text, &module, outcome);
+        kernel.flags = false;
+        return kernel;
+    }
     if first.flags.is_empty() {
         let hold = first.late.iter().next().copied().filter(|_| first.findings.is_empty());
         let mut kernel = of_outcome(&text, &module, first);
@@ -169,18 +194,6 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
             let held = Run::new(&module, entry, &launch, run::Options { hold, ..options(Credit::Determined) }).run();
             kernel.hangs_late = held.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. }));
         }
-        return kernel;
-    }
-    // Waits for flags that are the same in every run.
-    let flags = with_flags(&module, entry, &launch, &first, &options(Credit::Flags));
-    if std::env::var("FENCEPOST_KERNELS_UNPROVED").is_ok()
-        && let Some(outcome) = &flags
-    {
-        eprintln!("with flags: {:?} {:?}", outcome.doubts, outcome.findings);
-    }
-    if let Some(outcome) = flags.filter(Outcome::is_clean) {
-        let mut kernel = of_outcome(&text, &module, outcome);
-        kernel.flags = false;
         return kernel;
     }
     let mut kernel = of_outcome(&text, &module, once(Credit::Observed));

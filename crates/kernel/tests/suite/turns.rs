@@ -207,6 +207,20 @@ fn a_lock_that_is_never_given_back_hangs() {
 }
 
 #[test]
+fn a_loop_of_atomics_that_change_nothing_waits() {
+    for asks in [
+        "atom.global.add.u32 %r3, [%rd1], 0;",
+        "atom.global.cas.b32 %r3, [%rd1], 1, 1;",
+        "atom.global.exch.b32 %r3, [%rd1], 0;",
+        "atom.global.or.b32 %r3, [%rd1], 0;",
+    ] {
+        let until = format!("ASK: {asks}\nsetp.eq.u32 %p2, %r3, 0;\n@%p2 bra ASK;\n");
+        // Nobody sets the flag.
+        assert_eq!(said(&alone(&[&until]), 2, 32), Said::Hang, "{asks}");
+    }
+}
+
+#[test]
 fn a_lock_that_others_give_back_is_not_decided() {
     // The other CTA gives back what it has not taken.
     let stolen = format!(

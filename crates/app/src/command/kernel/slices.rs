@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use fencepost_check::model::purpose::Purpose;
 use fencepost_check::options::Wanted;
 use fencepost_check::{Budget, Models, Options, check, load};
 use fencepost_kernel::report::{Report, Slice, Sliced};
@@ -32,8 +33,9 @@ fn decided(slice: &Slice) -> ToldSlice {
         ends: false,
         text: slice.text.clone(),
     };
+    let name = Models::default_for(Purpose::PtxSinceClusters);
     let (tests, diagnostics) = load(&Source::new(&format!("{}.litmus", slice.name), slice.text.clone()));
-    let (Some(test), Some(model), true) = (tests.first(), Models::shipped("ptx"), diagnostics.is_empty()) else {
+    let (Some(test), Some(model), true) = (tests.first(), Models::shipped(name), diagnostics.is_empty()) else {
         return told;
     };
     let budget = Budget::of_time(TIME);

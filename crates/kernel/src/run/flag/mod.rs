@@ -440,6 +440,14 @@ impl Run<'_> {
                 log.broken = true;
                 continue;
             };
+            // Whoever takes a second ticket is in no case that is looked at; a loop that takes them would take many.
+            let takes = |own: &Wrote| {
+                matches!(own.change, Change::Modify { .. }) && (own.warp, own.lane) == (warp as u32, lane)
+            };
+            if log.last.is_some() && matches!(change, Change::Modify { .. }) && log.writes.iter().any(takes) {
+                log.broken = true;
+                continue;
+            }
             let write = Wrote {
                 warp: warp as u32,
                 lane,

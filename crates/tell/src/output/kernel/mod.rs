@@ -389,7 +389,7 @@ pub fn text(told: &Told) -> String {
 /// The orders that were run, and the slices.
 fn turns_text(text: &mut String, told: &Told) {
     if told.orders > 0 {
-        let orders = phrase::count(u64::from(told.orders), "order");
+        let orders = if told.orders == 1 { "1 order".to_owned() } else { format!("{} orders", told.orders) };
         let _ = writeln!(text, "  turns: {orders} in which threads take them at a lock or a queue, each run");
     }
     for slice in &told.slices {
