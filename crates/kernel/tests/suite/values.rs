@@ -4,7 +4,7 @@
 use fencepost_kernel::check::{Limits, check};
 use fencepost_kernel::code::decode;
 use fencepost_kernel::launch::read::read;
-use fencepost_kernel::report::{Doubt, Finding, Report};
+use fencepost_kernel::report::{Doubt, Finding, Report, Rule};
 use fencepost_syntax::ptx;
 
 pub(crate) const LAUNCH: &str =
@@ -297,6 +297,44 @@ fn a_wait_that_sleeps_now_and_then_is_a_wait() {
     assert!(decided(&asked(&wait("st.shared.u32 [%r5], %r1;\nbra FIRST;"), store)));
     assert!(decided(&asked(&wait("add.u32 %r4, %r4, 8;\nbra FIRST;"), store)));
     assert!(decided(&asked(&wait("EVER:\nbra EVER;"), store)));
+}
+
+/// Thread 0, and threads 32 and 33, with mbarriers of this count and of one: what they do with them.
+fn two(count: u32, first: &str, second: &str) -> Report {
+    answer(
+        "",
+        &format!(
+            "mov.u32 %r4, m;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 mbarrier.init.shared::cta.b64 [%r4], {count};\n\
+             mov.u32 %r5, s;\n@%p1 mbarrier.init.shared::cta.b64 [%r5], 1;\nbar.sync 0;\nshr.u32 %r6, %r1, 1;\n\
+             setp.eq.u32 %p2, %r6, 16;\n@%p1 bra FIRST;\n@%p2 bra SECOND;\nbra END;\nFIRST:\n{first}\nbra END;\n\
+             SECOND:\n{second}\nEND:"
+        ),
+    )
+}
+
+#[test]
+fn phases_of_an_mbarrier_are_known_to_be_over() {
+    let doubted = |report: &Report, rule: Rule| {
+        report.doubts.iter().any(|doubt| matches!(doubt, Doubt::Matching { rule: own, .. } if *own == rule))
+    };
+    let arrive = "mbarrier.arrive.shared::cta.b64 _, [%r4];\n";
+    let wait = |name: &str, parity: u32| {
+        format!("{name}:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], {parity};\n@!%p3 bra {name};\n")
+    };
+    // D1: two arrivals of one thread may be a phase, or one of each.
+    let twice = arrive.repeat(2);
+    assert!(doubted(&two(3, &twice, &twice), Rule::PhaseUnknown));
+    let between = |name: &str| format!("{arrive}{}{arrive}", wait(name, 0));
+    assert!(proved(&two(3, &between("W"), &between("V"))));
+    // D2: the second phase may be over when the first is waited for, though in the run it is not: its arrival waits for
+    // thread 33, which does not know where thread 32 is.
+    let other = |text: &str| text.replace("[%r4]", "[%r5]");
+    let slow = format!("{arrive}{}{arrive}", other(&wait("V", 0)));
+    let late = format!("setp.eq.u32 %p4, %r1, 32;\n@%p4 bra W;\n{}bra END;\n{}", other(arrive), wait("W", 0));
+    let late = two(1, &slow, &late);
+    let hangs = late.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. }));
+    assert!(hangs || doubted(&late, Rule::PhaseOvertaken), "{late:?}");
+    assert!(proved(&two(1, arrive, &wait("W", 0))));
 }
 
 #[test]
