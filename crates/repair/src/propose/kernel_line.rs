@@ -26,8 +26,7 @@ pub(crate) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>>
     if loops::all(&scene.test.litmus).is_empty() {
         return Vec::new();
     }
-    let mut single = adjust::overrun(scene);
-    single.extend(phase::likely(scene, pair));
+    let mut single = phase::likely(scene, pair);
     let words = adjust::words(scene, pair);
     let said_alike = said_alike(scene, &words);
     single.extend(words);
