@@ -18,8 +18,6 @@ use crate::scene::{Scene, loops};
 const COST: u32 = 0;
 /// How many instructions that stand together are moved together.
 const TOGETHER: usize = 3;
-/// How far behind a wait the branch back may stand.
-const NEAR: usize = 4;
 
 /// For tests with loops that do more than to wait.
 pub(crate) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
@@ -32,7 +30,6 @@ pub(crate) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>>
     single.extend(words);
     single.extend(fences(scene, pair));
     single.extend(adjust::moves(scene, pair));
-    single.extend(late(scene, pair));
     let mut found: Vec<Vec<Edit>> = single.into_iter().map(|edit| vec![edit]).collect();
     found.extend(said_alike);
     found.extend(together(scene, pair));
@@ -132,25 +129,4 @@ fn met(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Edit> {
     let at = threads.map(tail).collect::<Option<Vec<_>>>()?;
     let reason = Meeting::NotBeforeNextRound { thread: scene.named(pair.0), with: scene.named(pair.1) };
     Some(Edit::new(Change::Insert { at }, reason, sections::BAR, COST))
-}
-
-/// An access before the wait that it needs: behind the next waits of its round.
-fn late(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
-    let mut found = Vec::new();
-    for access in [pair.0, pair.1] {
-        let (Some(thread), Some((at, body))) = (scene.thread(access), statements(scene, access)) else { continue };
-        let own = scene.event(scene.at(access)).span;
-        let waits =
-            |it: &Instruction| it.modifiers.iter().any(|word| matches!(word.node.as_str(), "try_wait" | "test_wait"));
-        for (its, wait) in body.iter().filter(|(its, it)| *its > at && waits(it)) {
-            let near = body.iter().filter(|(next, it)| (*its..*its + NEAR).contains(next) && it.opcode.node == "bra");
-            let behind = near.map(|(_, it)| it.span()).next().unwrap_or(wait.span());
-            let to = Anchor { thread, span: behind, side: Side::After };
-            let (early, wait) = (scene.site(scene.at(access)), scene.site_at(thread, wait.span()));
-            let reason = Position::BeforeWaitOfLine { access: early, wait };
-            let change = Change::Move { span: own, to, what: Moved::Access };
-            found.push(Edit::new(change, reason, sections::MBARRIER, COST));
-        }
-    }
-    found
 }

@@ -12,7 +12,6 @@ mod hanging_wait;
 pub(crate) mod idle_wait;
 mod missing_wait;
 mod parity;
-mod uninitialised;
 mod wrong_mbarrier;
 
 use fencepost_program::EventId;
@@ -61,8 +60,6 @@ pub(crate) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
     let uses = Uses::new(scene);
     let mut found = expected_arrivals::counts(scene, &uses);
     found.extend(expected_arrivals::bytes(scene, &uses));
-    found.extend(uninitialised::tokens(scene, &uses));
-    found.extend(uninitialised::objects(scene, &uses));
     found.extend(parity::constants(scene, &loops, &uses));
     found.extend(mistaken(scene, &loops, &uses));
     found.extend(hanging_wait::asynchronous(scene));
@@ -76,13 +73,10 @@ pub(crate) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
     odd(scene).into_iter().chain(found).collect()
 }
 
-/// One line that is not as it should be.
+/// One line that is not as it should be, beside what is odd by itself.
 fn mistaken(scene: &Scene<'_>, loops: &[loops::Loop], uses: &Uses) -> Vec<Edit> {
     let mut found = parity::mistaken(scene, loops, uses);
-    found.extend(expected_arrivals::mistaken(scene, uses));
-    found.extend(rounds::apart(scene));
     found.extend(wrong_mbarrier::mistaken(scene, loops, uses));
-    found.extend(wrong_mbarrier::asked_once(scene, uses));
     found
 }
 
