@@ -12,6 +12,7 @@ mod hanging_wait;
 pub(crate) mod idle_wait;
 mod missing_wait;
 mod parity;
+mod uninitialised;
 mod wrong_mbarrier;
 
 use fencepost_program::EventId;
@@ -60,6 +61,8 @@ pub(crate) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
     let uses = Uses::new(scene);
     let mut found = expected_arrivals::counts(scene, &uses);
     found.extend(expected_arrivals::bytes(scene, &uses));
+    found.extend(uninitialised::tokens(scene, &uses));
+    found.extend(uninitialised::objects(scene, &uses));
     found.extend(parity::constants(scene, &loops, &uses));
     found.extend(mistaken(scene, &loops, &uses));
     found.extend(hanging_wait::asynchronous(scene));
