@@ -1,20 +1,21 @@
 //! Why a change of the general search (`fix`) is needed: what stands there now and orders too little, or what is not there. The
 //! proposers know the reason before the change; here it is read off the change and the race that it takes away.
 
+use fencepost_program::program::Scope;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::{Fencing, Reason, Scoping, Strength, Waiting};
 use fencepost_syntax::Span;
 
-use crate::edit::{Change, Edit, Semantics};
+use crate::edit::{Change, Edit, Semantics, scope_word};
 use crate::propose::{adjust, proxy_fence};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction, position};
 use crate::scene::statement::Here;
 
 /// The change with its reason, where there is one, and with the section that says what it brings.
-pub(crate) fn explained(scene: &Scene<'_>, pair: (EventId, EventId), edit: &Edit) -> Edit {
+pub(crate) fn explained(scene: &Scene<'_>, pair: Option<(EventId, EventId)>, edit: &Edit) -> Edit {
     let (reason, section) = match &edit.change {
         Change::Strengthen { thread, span, semantics, scope } => {
             let wider = scope.map(|scope| adjust::too_narrow(scene, *thread, *span, scope));
@@ -37,11 +38,28 @@ pub(crate) fn explained(scene: &Scene<'_>, pair: (EventId, EventId), edit: &Edit
         },
         _ => (None, sections::FENCE),
     };
-    Edit { reason, section, ..edit.clone() }
+    Edit { change: spoken(scene, &edit.change), reason, section, ..edit.clone() }
 }
 
-fn is_racing(scene: &Scene<'_>, pair: (EventId, EventId), (thread, span): (ThreadId, Span)) -> bool {
-    [pair.0, pair.1].iter().any(|id| scene.thread(*id) == Some(thread) && scene.event(scene.at(*id)).span == span)
+/// A scope that the instruction has already is not told.
+fn spoken(scene: &Scene<'_>, change: &Change) -> Change {
+    let mut change = change.clone();
+    if let Change::Strengthen { thread, span, semantics: Some(_), scope } = &mut change {
+        let at = position(&scene.test.litmus, *thread, *span);
+        let body = scene.test.litmus.threads.get(thread.index()).map(|thread| &thread.body);
+        let own = at.and_then(|at| instruction(body?.get(at)?));
+        let has = |scope: Scope| own.is_some_and(|own| own.modifiers.iter().any(|it| it.node == scope_word(scope)));
+        *scope = scope.filter(|scope| !has(*scope));
+    }
+    change
+}
+
+fn accesses(pair: Option<(EventId, EventId)>) -> impl Iterator<Item = EventId> {
+    pair.into_iter().flat_map(|(first, second)| [first, second])
+}
+
+fn is_racing(scene: &Scene<'_>, pair: Option<(EventId, EventId)>, (thread, span): (ThreadId, Span)) -> bool {
+    accesses(pair).any(|id| scene.thread(id) == Some(thread) && scene.event(scene.at(id)).span == span)
 }
 
 /// An instruction whose words order too little.
@@ -80,15 +98,15 @@ fn stronger(
 /// An instruction that is not there.
 fn inserted(
     scene: &Scene<'_>,
-    pair: (EventId, EventId),
+    pair: Option<(EventId, EventId)>,
     anchor: &Anchor,
     text: &str,
 ) -> (Option<Reason>, &'static str) {
     let thread = || scene.thread_named(anchor.thread);
-    let asynchronous = [pair.0, pair.1].into_iter().find(|id| !scene.is_main(*id));
+    let asynchronous = accesses(pair).find(|id| !scene.is_main(*id));
     if text.starts_with("fence.proxy.") {
-        let is_apart = scene.proxy(pair.0) != scene.proxy(pair.1);
-        return (is_apart.then(|| proxy_fence::apart(scene, pair, None).into()), sections::FENCE);
+        let apart = pair.filter(|(first, second)| scene.proxy(*first) != scene.proxy(*second));
+        return (apart.map(|pair| proxy_fence::apart(scene, pair, None).into()), sections::FENCE);
     }
     if text.starts_with("tcgen05.fence::before") {
         let reason = Fencing::NotOrderedBeforeSynchronisation { thread: thread() };

@@ -49,7 +49,6 @@ use crate::propose::lifetime::{cta, tensor_memory};
 use crate::propose::way::link::Plan;
 use crate::propose::{proxy_fence, warp, way, wgmma};
 use crate::scene::Scene;
-use crate::search::twin_threads::Known;
 use crate::search::{Cure, Outcome, adopt, search};
 use crate::verify::{Verifier, observe};
 
@@ -154,8 +153,6 @@ pub(crate) fn of_races(
 #[derive(Default)]
 struct Cures {
     all: Vec<Vec<Edit>>,
-    /// Those that leave some too, for threads with the same text.
-    known: Vec<Known>,
     /// How many races have one.
     clean: usize,
     /// What is said of the first.
@@ -163,10 +160,7 @@ struct Cures {
 }
 
 impl Cures {
-    fn keep(&mut self, scene: &Scene<'_>, pair: (EventId, EventId), cure: &Cure) {
-        if let (Some(one), Some(other)) = (scene.thread(pair.0), scene.thread(pair.1)) {
-            self.known.push(Known { edits: cure.edits.clone(), threads: (one, other) });
-        }
+    fn keep(&mut self, cure: &Cure) {
         self.clean += usize::from(cure.is_clean());
         if cure.is_clean() && !self.all.contains(&cure.edits) {
             self.all.push(cure.edits.clone());
@@ -207,7 +201,7 @@ fn diagnose(
     // was checked and is no cure says nothing.
     let told = match outcome {
         Outcome::Cured(cure) => {
-            cures.keep(scene, pair, &cure);
+            cures.keep(&cure);
             Some((cure.from, cure.to, cure.edits))
         }
         // That they should have one width is said already.

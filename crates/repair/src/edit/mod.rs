@@ -193,9 +193,6 @@ pub(crate) enum Whole {
 pub(crate) const SCOPES: &[&str] = &["cta", "cluster", "gpu", "sys"];
 
 impl Edit {
-    /// The size of a change of one word.
-    pub(crate) const WORD: u32 = 2;
-
     pub(crate) fn insert(
         anchor: Anchor,
         text: &str,

@@ -38,9 +38,8 @@ use fencepost_syntax::Span;
 
 use self::costs::Costs;
 use self::oracle::{Judged, Oracle};
-use self::paths::Path;
+use self::proposed::Proposed;
 use self::run::{Outcome, Run};
-use self::search::Search;
 use self::space::Space;
 use self::want::{Said, Want};
 use crate::edit::Edit;
@@ -114,38 +113,56 @@ pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
     Fixed { report, text }
 }
 
+/// What these changes cost by the table of costs.
+pub(crate) fn price(test: &Test, edits: &[&Edit]) -> Option<u32> {
+    let changed = Edit::apply_all(edits, &test.litmus)?;
+    difference::cost(&test.litmus, &changed, &Costs::default())
+}
+
+/// Which changes are tried for what `check` says is missing.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum EditSpace {
+    Orders,
+    OrdersAndWords,
+}
+
 /// What `check` says is missing.
 pub(crate) struct Orders {
     pub(crate) edits: Vec<Edit>,
+    pub(crate) cost: u32,
     /// No execution has an outcome any more that an `exists` asks for and that one had.
     pub(crate) rules_out: bool,
 }
 
-/// The cheapest changes that only take executions away and leave nothing wrong, for what `check` says is missing. What an
-/// `exists` finds is no matter: only `forall`, `assert` and `~exists` say what is wrong. `found` says which questions find
-/// something in the test as it is. At most so many changed tests are looked at.
-pub(crate) fn orders(test: &Test, model: &LoadedModel, options: &Options, found: &[bool], most: u64) -> Option<Orders> {
+/// The cheapest changes that only take executions away, or the cheapest word or number that is mistaken, with which nothing is
+/// wrong: for what `check` says is missing. What an `exists` finds is no matter: only `forall`, `assert` and `~exists` say what is
+/// wrong. `found` says which questions find something in the test as it is. At most so many changed tests are looked at.
+pub(crate) fn orders(
+    test: &Test,
+    model: &LoadedModel,
+    options: &Options,
+    (found, edits): (&[bool], EditSpace),
+    most: u64,
+) -> Option<Orders> {
     let (wants, others): (Vec<Want>, Vec<Want>) =
         want::wants(test, options, &|_| Some((true, Because::Expected))).into_iter().partition(|want| !want.possible);
     let oracle = Oracle::new(test, model, (options, options), &wants).at_most(most);
     if oracle.judge(&[0], &[]) != Judged::Wrong {
         return None;
     }
-    let space = Space::new(test, model, &Costs::default(), &|_| false);
-    let as_it_stands = Path::none();
-    let mut search = Search::new(&space, &as_it_stands, 0, &oracle);
-    let chosen = match search.quick(u32::MAX) {
-        Some(quick) => search.cheapest(quick.cost).unwrap_or(quick),
-        None => search.cheapest(u32::MAX)?,
+    let (costs, is_kept): (Costs, &dyn Fn(Span) -> bool) = (Costs::default(), &|_| false);
+    let space = Space::new(test, model, &costs, is_kept);
+    let fixing = Fixing { options, costs: &costs, said: &|_| None, is_kept };
+    let words = match edits {
+        EditSpace::Orders => Vec::new(),
+        EditSpace::OrdersAndWords => paths::mistaken_words(test, &fixing),
     };
-    let edits = search.edits(&chosen.choices);
-    let is_right = |rounds: u32| oracle.confirm(&edits, EngineChoice::Auto, rounds) == Judged::Right;
-    if !is_right(0) || !is_right(run::MORE_ROUNDS) {
-        return None;
-    }
+    let edits = Run::new(&space, Proposed::default(), words, &oracle).edits()?;
     let is_found = |want: &Want| matches!(want.aspect, Aspect::Question(at) if found.get(at) == Some(&true));
     let kept: Vec<Want> = others.into_iter().filter(is_found).collect();
     let oracle = Oracle::new(test, model, (options, options), &kept);
-    let rules_out = !kept.is_empty() && oracle.confirm(&edits, EngineChoice::Auto, 0) == Judged::Lost;
-    Some(Orders { edits: edits.into_iter().cloned().collect(), rules_out })
+    let changed: Vec<&Edit> = edits.iter().collect();
+    let rules_out = !kept.is_empty() && oracle.confirm(&changed, EngineChoice::Auto, 0) == Judged::Lost;
+    let cost = price(test, &changed)?;
+    Some(Orders { edits, cost, rules_out })
 }

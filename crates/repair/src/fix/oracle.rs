@@ -46,7 +46,7 @@ pub(super) struct Oracle<'o> {
     counterexamples: RefCell<Counterexamples>,
     /// How many changed tests were looked at, and how many may be.
     pub(super) asked: Cell<u64>,
-    most: u64,
+    most: Cell<u64>,
 }
 
 /// How much is asked at once.
@@ -66,17 +66,23 @@ impl<'o> Oracle<'o> {
     ) -> Oracle<'o> {
         let (known, counterexamples, asked) = (RefCell::default(), RefCell::default(), Cell::new(0));
         let first = Cell::new(Stage::Questions);
-        Oracle { test, model, options, whole, wants, first, known, counterexamples, asked, most: u64::MAX }
+        Oracle { test, model, options, whole, wants, first, known, counterexamples, asked, most: Cell::new(u64::MAX) }
     }
 
     /// Looks at so many changed tests only.
     pub(super) fn at_most(self, most: u64) -> Oracle<'o> {
-        Oracle { most, ..self }
+        self.most.set(most);
+        self
+    }
+
+    /// Looks at so many more.
+    pub(super) fn allow(&self, more: u64) {
+        self.most.set(self.asked.get().saturating_add(more));
     }
 
     /// Whether a limit was reached.
     pub(super) fn is_over(&self) -> bool {
-        self.asked.get() >= self.most || self.options.budget.is_over()
+        self.asked.get() >= self.most.get() || self.options.budget.is_over()
     }
 
     /// The test with these changes, which are known by their numbers.

@@ -101,20 +101,13 @@ fn path(test: &Test, fixing: &Fixing<'_>, edits: Vec<Edit>) -> Option<Path> {
     costs.map(|costs| Path::new(edits.into_iter().zip(costs).collect()))
 }
 
+/// Instructions that only order what is there, by how they begin (PTX ISA 9.7.15.4, 9.7.10.28.1, 9.7.17.7, 9.7.18.6.4).
+const ORDERING: [&str; 7] =
+    ["fence.", "cp.async.wait", "cp.async.bulk.wait", "wgmma.fence", "wgmma.wait", "tcgen05.wait", "tcgen05.fence"];
+
 /// Whether a change takes executions away and does nothing else.
 pub(super) fn only_orders(edit: &Edit) -> bool {
-    let orders = |text: &str| {
-        let words = [
-            "fence.",
-            "cp.async.wait",
-            "cp.async.bulk.wait",
-            "wgmma.fence",
-            "wgmma.wait",
-            "tcgen05.wait",
-            "tcgen05.fence",
-        ];
-        words.iter().any(|word| text.starts_with(word))
-    };
+    let orders = |text: &str| ORDERING.iter().any(|word| text.starts_with(word));
     match &edit.change {
         Change::Strengthen { .. } | Change::Wait { .. } => true,
         Change::Insert { at } => at.iter().all(|(_, text)| text.split('\n').all(orders)),

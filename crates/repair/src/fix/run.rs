@@ -20,6 +20,8 @@ use crate::edit::{Change, Edit, text};
 pub(super) const MORE_ROUNDS: u32 = 2;
 /// Repairs of equal cost that are told.
 const MOST_ALTERNATIVES: usize = 3;
+/// Changed tests that are looked at for changes of paths by themselves, where the limit is that of `check`.
+const MOST_ALONE: u64 = 200;
 /// What costs more than this may cost less with a change of paths, of which there are many.
 const LITTLE: u32 = 12;
 
@@ -74,7 +76,7 @@ impl<'r> Run<'r> {
         Run { space, oracle, versions, guesses, proposed: number }
     }
 
-    pub(super) fn outcome(&self) -> Outcome {
+    fn state(&self) -> State<'_> {
         let searches = self.versions.iter().enumerate();
         let searches = searches.map(|(number, path)| Search::new(self.space, path, number, self.oracle)).collect();
         let keeps = vec![None; self.versions.len()];
@@ -83,7 +85,31 @@ impl<'r> Run<'r> {
             threads => self.oracle.left_alone(&threads),
         };
         let left_alone = self.versions.iter().map(left_alone).collect();
-        let mut state = State { searches, keeps, kept: None, best: None, open: None, left_alone };
+        State { searches, keeps, kept: None, best: None, open: None, left_alone }
+    }
+
+    /// A repair for `check`, as cheap as the limits of the oracle allow, and right with more rounds of the loops too. A repair
+    /// that costs much is compared with each change of paths by itself.
+    pub(super) fn edits(&self) -> Option<Vec<Edit>> {
+        let mut state = self.state();
+        let orders = &mut state.searches[0];
+        let found = match orders.quick(u32::MAX) {
+            Some(quick) => orders.cheapest(quick.cost).or(Some(quick)),
+            None => orders.cheapest(u32::MAX),
+        };
+        self.take(&mut state, 0, found);
+        if state.below() > LITTLE && self.versions.len() > 1 {
+            self.oracle.allow(MOST_ALONE);
+            self.single(&mut state);
+        }
+        let Best { version, chosen } = state.best.take()?;
+        let edits = state.searches[version].edits(&chosen.choices);
+        let is_right = self.oracle.confirm(&edits, EngineChoice::Auto, MORE_ROUNDS) == Judged::Right;
+        is_right.then(|| edits.into_iter().cloned().collect())
+    }
+
+    pub(super) fn outcome(&self) -> Outcome {
+        let mut state = self.state();
         loop {
             self.bounds(&mut state);
             self.proof(&mut state);

@@ -72,19 +72,6 @@ fn counts(scene: &Scene<'_>) -> Vec<Edit> {
     arriving(scene).into_iter().flat_map(edits).collect()
 }
 
-/// The same where more threads arrive than the mbarrier waits for: as many as arrive. Seldom anything else is meant.
-pub(crate) fn overrun(scene: &Scene<'_>) -> Vec<Edit> {
-    let exceeds = |edit: &Edit| match &edit.change {
-        Change::Count { name, by, inits } => {
-            let count = crate::edit::apply::counted(scene, name, inits);
-            count
-                .is_some_and(|count| count + by == arriving(scene).get(name.as_str()).map_or(0, SortedSet::len) as i128)
-        }
-        _ => false,
-    };
-    counts(scene).into_iter().filter(exceeds).collect()
-}
-
 /// Where the mbarrier of this name is initialised.
 pub(crate) fn inits(scene: &Scene<'_>, name: &str) -> Vec<(ThreadId, Span)> {
     let mut found = Vec::new();

@@ -6,11 +6,10 @@
 use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::{Meeting, Position};
-use fencepost_report::site::Proxy;
 use fencepost_syntax::instruction::Instruction;
 
 use crate::edit::{self, Change, Edit, Moved};
-use crate::propose::{adjust, phase, proxy_fence, same_text};
+use crate::propose::{adjust, phase, same_text};
 use crate::scene::anchor::{Anchor, Side, instruction, position};
 use crate::scene::statement::{self, Role};
 use crate::scene::{Scene, loops};
@@ -18,30 +17,21 @@ use crate::scene::{Scene, loops};
 const COST: u32 = 0;
 /// How many instructions that stand together are moved together.
 const TOGETHER: usize = 3;
-/// How far behind a wait the branch back may stand.
-const NEAR: usize = 4;
 
 /// For tests with loops that do more than to wait.
 pub(crate) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
     if loops::all(&scene.test.litmus).is_empty() {
         return Vec::new();
     }
-    let mut single = adjust::overrun(scene);
-    single.extend(phase::likely(scene, pair));
-    let words = adjust::words(scene, pair);
-    let said_alike = said_alike(scene, &words);
-    single.extend(words);
-    single.extend(fences(scene, pair));
+    let mut single = phase::likely(scene, pair);
+    single.extend(adjust::words(scene, pair));
     single.extend(adjust::moves(scene, pair));
-    single.extend(late(scene, pair));
     let mut found: Vec<Vec<Edit>> = single.into_iter().map(|edit| vec![edit]).collect();
-    found.extend(said_alike);
-    found.extend(together(scene, pair));
     found.extend(same_text::all(scene, pair));
     found.extend(met(scene, pair).map(|edit| vec![edit]));
     found.retain(|edits| !edits.is_empty());
     found.sort_by_key(|edits| edit::size(edits));
-    phase::odd(scene).into_iter().map(|edit| vec![edit]).chain(found).collect()
+    found
 }
 
 fn statements<'s>(scene: &'s Scene<'_>, access: EventId) -> Option<(usize, Vec<(usize, &'s Instruction)>)> {
@@ -64,28 +54,6 @@ pub(crate) fn said_alike(scene: &Scene<'_>, words: &[Edit]) -> Vec<Vec<Edit>> {
         }
     }
     found.into_iter().map(|(_, alike)| alike).filter(|alike| alike.len() > 1).collect()
-}
-
-/// The fence that the proxies of the accesses need, behind the one through the generic proxy and before what tells of it.
-fn fences(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
-    let mut found = Vec::new();
-    for (from, to) in [pair, (pair.1, pair.0)] {
-        if (proxy_fence::proxy(scene, from), proxy_fence::proxy(scene, to)) != (Proxy::Generic, Proxy::Async) {
-            continue;
-        }
-        let Some((at, body)) = statements(scene, from) else { continue };
-        let tells = |it: &Instruction| matches!(statement::role(it), Some(Role::Tells | Role::Meets));
-        let next = body.iter().find(|(own, it)| *own > at && tells(it)).map(|(_, it)| (it.span(), Side::Before));
-        let own = (scene.event(scene.at(from)).span, Side::After);
-        for (span, side) in next.into_iter().chain([own]) {
-            let Some(thread) = scene.thread(from) else { continue };
-            let anchor = Anchor { thread, span, side };
-            let text = proxy_fence::async_fence(scene, from, anchor);
-            let reason = proxy_fence::apart(scene, (from, to), None);
-            found.push(Edit::insert(anchor, &text, reason, "9.7.15.4, 9.7.10.28.2", COST));
-        }
-    }
-    found
 }
 
 /// A fence and what tells of it, both before the access.
@@ -133,25 +101,4 @@ fn met(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Edit> {
     let at = threads.map(tail).collect::<Option<Vec<_>>>()?;
     let reason = Meeting::NotBeforeNextRound { thread: scene.named(pair.0), with: scene.named(pair.1) };
     Some(Edit::new(Change::Insert { at }, reason, sections::BAR, COST))
-}
-
-/// An access before the wait that it needs: behind the next waits of its round.
-fn late(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
-    let mut found = Vec::new();
-    for access in [pair.0, pair.1] {
-        let (Some(thread), Some((at, body))) = (scene.thread(access), statements(scene, access)) else { continue };
-        let own = scene.event(scene.at(access)).span;
-        let waits =
-            |it: &Instruction| it.modifiers.iter().any(|word| matches!(word.node.as_str(), "try_wait" | "test_wait"));
-        for (its, wait) in body.iter().filter(|(its, it)| *its > at && waits(it)) {
-            let near = body.iter().filter(|(next, it)| (*its..*its + NEAR).contains(next) && it.opcode.node == "bra");
-            let behind = near.map(|(_, it)| it.span()).next().unwrap_or(wait.span());
-            let to = Anchor { thread, span: behind, side: Side::After };
-            let (early, wait) = (scene.site(scene.at(access)), scene.site_at(thread, wait.span()));
-            let reason = Position::BeforeWaitOfLine { access: early, wait };
-            let change = Change::Move { span: own, to, what: Moved::Access };
-            found.push(Edit::new(change, reason, sections::MBARRIER, COST));
-        }
-    }
-    found
 }

@@ -158,20 +158,29 @@ fn fenced_kind(scene: &Scene<'_>, access: EventId) -> Option<&'static str> {
     kind(proxy(scene, access)).filter(|_| !is_of_isa(scene, access))
 }
 
-/// `tex`, surfaces with a form (`suld.b`), `ld.global.nc` and `ld.const`, as compilers write them, in a test without the fences
-/// of the mixed-proxy model.
+/// How compilers write accesses through these proxies (PTX ISA 8.6): the opcode, any where there is none, and a word, any
+/// where there is none.
+const COMPILED: [(Option<&str>, Option<&str>); 6] = [
+    (Some("tex"), None),
+    (None, Some("b")),
+    (None, Some("p")),
+    (None, Some("nc")),
+    (None, Some("proxy::readonly")),
+    (None, Some("const")),
+];
+
+/// Whether an access is written as compilers write it, in a test without the fences of the mixed-proxy model.
 fn is_of_isa(scene: &Scene<'_>, access: EventId) -> bool {
-    let words = ["b", "p", "nc", "proxy::readonly", "const"];
-    let is_compiled = scene.statement(scene.at(access)).is_some_and(|statement| {
-        let has = |word: &&str| statement.modifiers.iter().any(|own| own.node == **word);
-        statement.opcode.node == "tex" || words.iter().any(has)
-    });
-    let fences = ["texture", "surface", "constant"];
-    let is_of_model = |found: &Instruction| {
-        found.opcode.node == "fence" && found.modifiers.iter().any(|word| fences.contains(&word.node.as_str()))
+    let has = |own: &Instruction, word: &str| own.modifiers.iter().any(|it| it.node == word);
+    let is_compiled = |own: &Instruction| {
+        COMPILED.iter().any(|(opcode, word)| {
+            opcode.is_none_or(|opcode| own.opcode.node == opcode) && word.is_none_or(|word| has(own, word))
+        })
     };
+    let fences = [Proxy::Texture, Proxy::Surface, Proxy::Constant].into_iter().filter_map(kind);
+    let is_of_model = |own: &Instruction| own.opcode.node == "fence" && fences.clone().any(|proxy| has(own, proxy));
     let mut all = scene.test.litmus.threads.iter().flat_map(|thread| &thread.body).filter_map(instruction);
-    is_compiled && !all.any(is_of_model)
+    scene.statement(scene.at(access)).is_some_and(is_compiled) && !all.any(is_of_model)
 }
 
 /// Two accesses of which one goes through a proxy that no fence of the ISA is about.

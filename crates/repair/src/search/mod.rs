@@ -2,8 +2,6 @@
 //! A cure is cut down: pieces that are not needed go, and pieces that are needed only because another stands at the wrong
 //! place go with it moved. Of two cures the smaller one is told, unless the larger one leaves no race or answers the questions.
 
-pub(crate) mod twin_threads;
-
 use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_report::reason::{Reason, Strength};
@@ -181,9 +179,6 @@ pub(crate) fn search(
         }
         best => search.best = best,
     }
-    if let Some(cure) = twin_threads::all(scene, pair, &others.known).into_iter().find_map(|edits| search.same(edits)) {
-        return Outcome::Cured(cure);
-    }
     search.guesses(kernel_line::all(scene, pair));
     match search.best.take() {
         Some(cure) if cure.is_clean() => return Outcome::Cured(cure),
@@ -224,16 +219,13 @@ impl Search<'_, '_> {
         }
     }
 
-    /// What is seldom meant so: another number than it should be, a copy in no group, a barrier that one leaves out, a wait that
-    /// nobody asks or repeats.
+    /// What is seldom meant so: another number than it should be, a copy in no group, a wait that nobody asks or repeats.
     fn likely(&mut self) {
         let (scene, pair) = (self.scene, self.pair);
-        self.singles(adjust::overrun(scene));
         self.singles(phase::odd(scene));
         self.singles(same_text::uncommitted(scene));
         self.singles(tcgen05::freed(scene, pair));
         self.singles(adjust::only_arriving(scene));
-        self.singles(left_out::likely(scene, pair));
         self.singles(idle_wait::likely(scene, pair));
         self.singles(read_once::likely(scene, pair));
         let all = read_once::together(scene);
@@ -256,14 +248,6 @@ impl Search<'_, '_> {
                 self.offer_quietly(plan);
             }
         }
-    }
-
-    /// The cure of a race of threads with the same text, in those of this one.
-    fn same(&self, edits: Vec<Edit>) -> Option<Cure> {
-        let found = self.check(&edits);
-        let (from, to) = self.pair;
-        let cure = Cure { from, to, edits, found, is_skip: false };
-        (found.is_cure() && self.lasts(&cure)).then_some(cure)
     }
 
     fn check(&self, edits: &[Edit]) -> Found {
@@ -490,12 +474,6 @@ impl Search<'_, '_> {
             }
         }
         self.singles(adjust::words(scene, pair));
-        // Both sides of a lock, or all of a chain.
-        for several in [combined::wider(scene, pair), combined::stronger(scene, pair)] {
-            if several.len() > 1 && self.bound() > 2 * Edit::WORD && !self.verifier.is_tired() {
-                self.offer_quietly(&plan(several));
-            }
-        }
         // Where the order is there and only the fence between the proxies is not, nothing but a fence stands wrong.
         let moves = adjust::moves(scene, pair);
         let is_fenced = self.best.as_ref().is_some_and(|best| best.is_proxy_fence(scene));

@@ -37,12 +37,12 @@ const LACKS: &[(&str, &[&str])] = &[
     (
         "peterson-no-fence",
         &[
-            "`.acquire.gpu` on P0's `ld.relaxed.gpu.global.u32 %r1, [flag1]` (line 8), instead of `.relaxed.gpu`",
-            "`.release.gpu` on P0's `st.relaxed.gpu.global.u32 [flag0], 0` (line 18), instead of `.relaxed.gpu`",
+            "`.acquire` on P0's `ld.relaxed.gpu.global.u32 %r1, [flag1]` (line 8), instead of `.relaxed`",
+            "`.release` on P0's `st.relaxed.gpu.global.u32 [flag0], 0` (line 18), instead of `.relaxed`",
             "`fence.sc.gpu` in P0 between lines 5 and 6",
             "`fence.sc.gpu` in P0 between lines 6 and 7",
-            "`.acquire.gpu` on P1's `ld.relaxed.gpu.global.u32 %r1, [flag0]` (line 24), instead of `.relaxed.gpu`",
-            "`.release.gpu` on P1's `st.relaxed.gpu.global.u32 [flag1], 0` (line 34), instead of `.relaxed.gpu`",
+            "`.acquire` on P1's `ld.relaxed.gpu.global.u32 %r1, [flag0]` (line 24), instead of `.relaxed`",
+            "`.release` on P1's `st.relaxed.gpu.global.u32 [flag1], 0` (line 34), instead of `.relaxed`",
             "`fence.sc.gpu` in P1 between lines 21 and 22",
             "`fence.sc.gpu` in P1 between lines 22 and 23",
         ],
@@ -86,5 +86,44 @@ fn real_code_is_not_told_of_fences_that_do_not_exist() {
         let remark = Some(FenceRemark::KernelEndOnly);
         let is_told = |reason: &Reason| matches!(reason, Reason::Fencing(Fencing::NoProxyFence { remark: own, .. }) if *own == remark);
         assert!(diagnosis.reasons.iter().any(is_told), "{name}: {}", diagnosis.why);
+    }
+}
+
+/// What no proposer knows for sure, or only something dear: the search for the whole test finds it.
+const OF_WHOLE_TEST: &[(&str, &[&str])] = &[
+    (
+        "async/placement/window-store-remote",
+        &["`st.shared::cluster.u32 [%ra], 1` in P0 instead of `st.shared::cta.u32 [%ra], 1` (line 6)"],
+    ),
+    (
+        "async/bulk/consumers-parity",
+        &[
+            "`mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 1` in P1 instead of `mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0` (line 18)",
+            "`mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 1` in P2 instead of `mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0` (line 28)",
+        ],
+    ),
+    (
+        "fences/burns-ptx",
+        &[
+            "`fence.sc.gpu` in P0 between lines 5 and 6",
+            "`.acquire` on P0's `ld.relaxed.gpu.global.u32 %a, [f1]` (line 7), instead of `.relaxed`",
+            "`.release` on P0's `st.relaxed.gpu.global.u32 [f0], 0` (line 13), instead of `.relaxed`",
+            "`fence.sc.gpu` in P1 between lines 22 and 23",
+            "`.acquire` on P1's `ld.relaxed.gpu.global.u32 %a, [f0]` (line 23), instead of `.relaxed`",
+            "`.release` on P1's `st.relaxed.gpu.global.u32 [f1], 0` (line 29), instead of `.relaxed`",
+        ],
+    ),
+];
+
+#[test]
+fn the_search_for_the_whole_test_finds_what_is_cheaper_or_not_known() {
+    for (name, pieces) in OF_WHOLE_TEST {
+        let report = report(name);
+        let races = report.races.pairs.iter().filter_map(|race| race.diagnosis.as_ref());
+        let causes = report.questions.iter().filter_map(|answer| answer.cause.as_ref()).map(|cause| &cause.diagnosis);
+        let confirmed = races.chain(causes).filter(|diagnosis| diagnosis.confirmed).map(|it| &it.missing);
+        let mut all = confirmed.chain([&report.termination.missing]);
+        let is_told = all.any(|missing| missing.iter().map(|piece| piece.text.as_str()).eq(pieces.iter().copied()));
+        assert!(is_told, "{name}: {:?} {:?}", report.races.pairs, report.termination.missing);
     }
 }

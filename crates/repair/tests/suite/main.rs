@@ -11,6 +11,7 @@ mod advice;
 mod causes;
 mod forgotten;
 mod in_flight;
+mod older_models;
 mod one_edit;
 mod one_edit_kernels;
 mod pieces;

@@ -86,6 +86,26 @@ pub(super) fn paths(test: &Test, space: &Space, fixing: &Fixing<'_>) -> Vec<Path
     found
 }
 
+/// Only words and numbers in the place of others. There are few, and none moves an access or makes a thread wait for another
+/// thing: so they are tried for what `check` says is missing too.
+pub(super) fn mistaken_words(test: &Test, fixing: &Fixing<'_>) -> Vec<Path> {
+    let maker = Maker { test, costs: fixing.costs, is_kept: fixing.is_kept };
+    let mut found = Vec::new();
+    for (at, thread) in test.litmus.threads.iter().enumerate().filter(|(_, thread)| thread.arch == Arch::Ptx) {
+        let thread_id = ThreadId(at as u32);
+        for own in thread.body.iter().filter_map(instruction) {
+            if !(fixing.is_kept)(own.span()) && position(&test.litmus, thread_id, own.span()).is_some() {
+                maker.corrections(thread_id, own, &mut found);
+                maker.arrivals(thread_id, own, &mut found);
+            }
+        }
+    }
+    maker.counts(&mut found);
+    maker.together(&mut found);
+    found.sort_by_key(|path| path.cost);
+    found
+}
+
 struct Maker<'m> {
     test: &'m Test,
     costs: &'m Costs,

@@ -16,21 +16,8 @@ const COST: u32 = 0;
 const MOST: usize = 32;
 /// How far from the access a barrier may belong.
 const FAR: usize = 12;
-/// Of each barrier, and of all, the places that are tried before anything else is.
-const FIRST: usize = 2;
-const FIRST_OF_ALL: usize = 6;
-
 /// One barrier more, at every place where it may belong.
 pub(crate) fn copies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
-    tried(scene, pair, FAR + 1, MOST)
-}
-
-/// Where it most likely belongs: a thread that has fewer than the others is seldom meant to.
-pub(crate) fn likely(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
-    tried(scene, pair, FIRST, FIRST_OF_ALL)
-}
-
-fn tried(scene: &Scene<'_>, pair: (EventId, EventId), of_each: usize, of_all: usize) -> Vec<Edit> {
     let everything = all(scene);
     let meets: Vec<Here<'_>> =
         everything.into_iter().filter(|here| role(here.instruction) == Some(Role::Meets)).collect();
@@ -44,10 +31,10 @@ fn tried(scene: &Scene<'_>, pair: (EventId, EventId), of_each: usize, of_all: us
             places.extend(slots::near(&scene.test.litmus, &anchor, FAR));
             let section = section(other.instruction);
             let put = |place| Edit::insert(place, &text, reason.clone(), section, COST);
-            found.extend(places.into_iter().take(of_each).map(put));
+            found.extend(places.into_iter().map(put));
         }
     }
-    found.truncate(of_all);
+    found.truncate(MOST);
     found
 }
 
