@@ -272,6 +272,12 @@ fn unchecked(entry: &Entry) -> Vec<&'static str> {
     if has(|op| matches!(op, Op::ActiveMask { .. })) {
         rules.push("all lanes of a warp that are not at their end are together where activemask finds them so");
     }
+    if has(|op| matches!(op, Op::Elect { .. })) {
+        rules.push("elect.sync elects the first lane of its mask");
+    }
+    if has(|op| matches!(op, Op::Tcgen05Alloc { .. })) {
+        rules.push("tcgen05.alloc gives the first free columns, and nothing depends on which");
+    }
     if has(|op| matches!(op, Op::GridWait | Op::GridLaunchDependents)) {
         rules.push(ALONE);
     }

@@ -11,6 +11,7 @@ use crate::launch::Launch;
 use crate::order::policy::Policy;
 use crate::report::Finding;
 use crate::run::{Credit, Options, Outcome, Run};
+use crate::slice::orders::{Found as InOrders, in_every_order};
 
 /// A change of one instruction.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -100,7 +101,15 @@ fn run(module: &Module, entry: &Entry, launch: &Launch, options: &Options) -> Ou
         return first;
     }
     let flags = Options { credit: Credit::Flags, ..options.clone() };
-    with_flags(module, entry, launch, &first, &flags).unwrap_or(first)
+    let Some(found) = with_flags(module, entry, launch, &first, &flags) else { return first };
+    if found.is_clean() {
+        return found;
+    }
+    match in_every_order(module, entry, launch, &found, &flags) {
+        InOrders::Every { outcome, .. } | InOrders::Hang(outcome) => *outcome,
+        InOrders::Bad(options) => Run::new(module, entry, launch, options).run(),
+        InOrders::Open => found,
+    }
 }
 
 fn found(outcome: Outcome) -> Found {

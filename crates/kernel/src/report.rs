@@ -132,8 +132,8 @@ pub enum Protocol {
     NotAnMbarrier,
     /// `mbarrier.init` where an mbarrier is in use.
     InitialisedTwice,
-    /// A plain access or a copy writes where an mbarrier is in use.
-    Overwritten,
+    /// A plain access or a copy where an mbarrier is in use.
+    AccessedAsData,
     /// More arrivals than the phase has pending.
     TooManyArrivals,
     /// The tx-count leaves its range.

@@ -84,7 +84,10 @@ impl Facts<'_> {
             (Generic, GenericStrand(_)) => same_lane || self.known(earlier, lane, later, &later.views.known.base.issue),
             (GenericStrand(_), Generic) => self.complete(earlier, lane, later, own),
             (GenericStrand(_), GenericStrand(_)) => self.complete(earlier, lane, later, own),
-            (Generic, Async(_)) if earlier.kind == Kind::Initialise || earlier.kind == Kind::Mbarrier => {
+            // Operations on one mbarrier need no proxy fence; what else comes to lie there does.
+            (Generic, Async(_))
+                if later.record.kind == Kind::Mbarrier && matches!(earlier.kind, Kind::Initialise | Kind::Mbarrier) =>
+            {
                 same_lane || self.known(earlier, lane, later, &later.views.known.base.issue)
             }
             (Generic, Async(_)) => self.generic_to_async(earlier, lane, later, own),

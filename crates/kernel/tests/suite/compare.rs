@@ -147,7 +147,8 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
     // To invalidate what is no mbarrier is an error to a run, and none to the axioms.
     let errors = errors && !program.items().any(|item| matches!(item, Item::Inval { .. }));
     add(errors && kernel.is_sure() && model.is_decided() && model.is_clean(), Kind::FalseError);
-    let complete = kernel.is_sure() && !kernel.hang && kernel.protocol.is_empty() && kernel.other.is_empty();
+    let complete =
+        kernel.is_sure() && !kernel.one_order && !kernel.hang && kernel.protocol.is_empty() && kernel.other.is_empty();
     // Behind a race that is listed, accesses that come before it may be forgotten.
     let listed = |item: u32| kernel.races.iter().any(|(a, b)| *a == item || *b == item);
     let unlisted = complete && !kernel.is_clean() && model.races.iter().any(|(a, b)| !listed(*a) && !listed(*b));

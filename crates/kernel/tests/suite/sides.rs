@@ -62,6 +62,8 @@ pub(crate) struct Kernel {
     pub(crate) doubts: Vec<String>,
     /// Threads synchronise through memory.
     pub(crate) flags: bool,
+    /// What one order of the turns shows: others may show more.
+    pub(crate) one_order: bool,
     /// It hangs if a doubted wait comes late.
     pub(crate) hangs_late: bool,
 }
@@ -185,6 +187,7 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
     if let Some(outcome) = decided {
         let mut kernel = of_outcome(&text, &module, outcome);
         kernel.flags = false;
+        kernel.one_order = !kernel.is_clean();
         return kernel;
     }
     if first.flags.is_empty() {

@@ -266,3 +266,20 @@ fn two_queues_are_not_decided() {
                 setp.ne.u32 %p2, %r3, %r4;\n@%p2 st.global.u32 [%rd2], %r2;\n";
     assert_eq!(said(&alone(&[both]), 2, 32), Said::Open);
 }
+
+#[test]
+fn a_queue_to_which_a_relaxed_flag_leads_is_not_decided() {
+    // CTA 1 comes to the queue when CTA 0 has set a flag behind its own operation: by nothing that the flag depends on.
+    let queue = |flag: &str, wait: &str| {
+        format!(
+            "@%p1 bra OUT;\nsetp.ne.u32 %p4, %r2, 0;\n@%p4 bra SECOND;\natom.add.relaxed.gpu.global.u32 %r3, [%rd1], 1;\n{flag}\n\
+             bra USE;\nSECOND:\nWAIT: {wait}\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 bra WAIT;\n\
+             atom.add.relaxed.gpu.global.u32 %r3, [%rd1], 1;\nUSE:\nsetp.eq.u32 %p3, %r3, %r2;\n@%p3 bra OUT;\n\
+             st.global.u32 [%rd2], %r2;\nOUT:"
+        )
+    };
+    let relaxed = queue("st.relaxed.gpu.global.u32 [%rd1+4], 1;", "ld.relaxed.gpu.global.u32 %r6, [%rd1+4];");
+    assert!(!matches!(said(&relaxed, 2, 32), Said::Proved(_)));
+    let ordered = queue("st.release.gpu.global.u32 [%rd1+4], 1;", "ld.acquire.gpu.global.u32 %r6, [%rd1+4];");
+    assert!(matches!(said(&ordered, 2, 32), Said::Proved(_)));
+}

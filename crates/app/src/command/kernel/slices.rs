@@ -34,7 +34,7 @@ fn decided(slice: &Slice) -> ToldSlice {
         text: slice.text.clone(),
     };
     let name = Models::default_for(Purpose::PtxSinceClusters);
-    let (tests, diagnostics) = load(&Source::new(&format!("{}.litmus", slice.name), slice.text.clone()));
+    let (tests, diagnostics) = load(&Source::new(format!("{}.litmus", slice.name), slice.text.clone()));
     let (Some(test), Some(model), true) = (tests.first(), Models::shipped(name), diagnostics.is_empty()) else {
         return told;
     };

@@ -165,6 +165,10 @@ pub(in crate::run) struct State {
     holders: BTreeMap<(Region, u64), usize>,
     /// Who has operated on each place, with what scope.
     users: BTreeMap<(Region, u64), BTreeSet<(Cta, Scope)>>,
+    /// The operations on queues: who, and when.
+    operations: Vec<(u32, u32, u32)>,
+    /// Who waited at a queue while how many of them were done.
+    waited: BTreeMap<(usize, u32), usize>,
     /// The instruction under way.
     pub(super) pc: Pc,
 }
@@ -274,6 +278,11 @@ impl Run<'_> {
         let number = self.flags_of.turns.taken.choices.len();
         let chosen = self.options.turns.choices.get(number).copied().unwrap_or(0);
         let Some((warp, lane, index, pc, place, kind)) = ready.get(chosen as usize).copied() else { return false };
+        for (warp, lane, _, pc, place, kind) in &ready {
+            if *kind == Turn::Queue && !self.comes_later(*warp, *lane) {
+                self.refuse(*place, *pc);
+            }
+        }
         self.flags_of.turns.taken.choices.push((chosen, ready.len() as u32));
         // Whoever has not started yet might have been first.
         let all_there = self.not_started.is_empty();
@@ -294,6 +303,19 @@ impl Run<'_> {
         }
         self.admit(warp, index);
         true
+    }
+
+    /// What a thread does behind an operation on a queue need not depend on it. Whoever has come to the queue by what others did
+    /// behind theirs might come before them in another execution, unless causality order says that it does not.
+    fn comes_later(&mut self, warp: usize, lane: u32) -> bool {
+        let state = &mut self.flags_of.turns;
+        let done = state.operations.len();
+        // The operation that came next was done while the thread waited.
+        let since = state.waited.insert((warp, lane), done).map_or(0, |waited| waited + 1).min(done);
+        let known = &self.order.views(warp as u32, lane).known.base.threads;
+        let own = (warp as u32, lane);
+        let later = |(warp, lane, time): &(u32, u32, u32)| (*warp, *lane) == own || known.knows(*warp, *lane, *time);
+        state.operations[since..].iter().all(later)
     }
 
     fn is_free(&self, place: Place, kind: Turn) -> bool {
@@ -349,6 +371,9 @@ impl Run<'_> {
         log.uses.note(log.start, written);
         let Some(kind) = self.options.turns.places.get(&place).copied() else { return };
         let pc = self.flags_of.turns.pc;
+        if kind == Turn::Queue {
+            self.flags_of.turns.operations.push((written.warp, written.lane, written.time));
+        }
         if let Some(scope) = written.scope {
             self.flags_of.turns.users.entry(key).or_default().insert((written.cta, scope));
         }

@@ -312,7 +312,7 @@ impl Run<'_> {
         let mut doubts = Vec::new();
         // D1: whoever operates on a phase knows that the one before is over.
         if mbarrier.phase > 0 {
-            let base = &sent.execution;
+            let base = &sent.base.threads;
             let knows_all = || {
                 !mbarrier.last.by_strands
                     && mbarrier
@@ -368,17 +368,17 @@ impl Run<'_> {
         }
     }
 
-    /// Memory of an mbarrier is written by its own operations only, until it is invalidated (9.7.15.16).
+    /// Memory of an mbarrier is accessed by its own operations only, until it is invalidated (9.7.15.16).
     pub(in crate::run) fn check_live(&mut self, record: RecordId, lane: u32, owner: Cta, start: u64, end: u64) {
         let (first, last) = self.mbarrier_span[owner as usize];
         let access = *self.order.record_at(record);
-        if start >= last || end <= first || !matches!(access.kind, Kind::Write | Kind::Atomic) {
+        if start >= last || end <= first || !matches!(access.kind, Kind::Read | Kind::Write | Kind::Atomic) {
             return;
         }
         let mut places = (start.max(first) / 8 * 8..end.min(last)).step_by(8);
         if places.any(|at| self.mbarriers.contains_key(&(owner, at))) {
             let thread = self.thread(access.warp as usize, lane);
-            self.find(3, access.pc, Finding::Protocol { pc: access.pc, thread, what: Protocol::Overwritten });
+            self.find(3, access.pc, Finding::Protocol { pc: access.pc, thread, what: Protocol::AccessedAsData });
         }
     }
 

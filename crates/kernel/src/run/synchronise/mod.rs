@@ -167,7 +167,9 @@ impl Run<'_> {
             return;
         }
         self.flags.insert(pc);
-        if self.options.credit == Credit::Observed || self.in_turn(at) {
+        // Where threads take turns, the order is that of the atomic operations: a load may see an older one.
+        let takes_turn = matches!(self.code[pc as usize].op, Op::Atomic { .. }) && self.in_turn(at);
+        if self.options.credit == Credit::Observed || takes_turn {
             self.take_messages(warp, lane, &heard, acquires, scope);
         }
     }

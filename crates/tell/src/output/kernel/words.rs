@@ -137,8 +137,8 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
         Protocol::InitialisedTwice => {
             ("an mbarrier is initialised where one is in use; invalidate it first".to_owned(), sections::MBARRIER)
         }
-        Protocol::Overwritten => {
-            ("this writes where an mbarrier is in use; invalidate it first".to_owned(), sections::MBARRIER)
+        Protocol::AccessedAsData => {
+            ("an mbarrier is in use here; invalidate it before this is memory again".to_owned(), sections::MBARRIER)
         }
         Protocol::TooManyArrivals => ("more arrivals than the phase has pending".to_owned(), sections::MBARRIER),
         Protocol::TooManyBytes => ("the tx-count leaves its range".to_owned(), sections::MBARRIER),
