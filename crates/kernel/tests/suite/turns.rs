@@ -283,3 +283,19 @@ fn a_queue_to_which_a_relaxed_flag_leads_is_not_decided() {
     let ordered = queue("st.release.gpu.global.u32 [%rd1+4], 1;", "ld.acquire.gpu.global.u32 %r6, [%rd1+4];");
     assert!(matches!(said(&ordered, 2, 32), Said::Proved(_)));
 }
+
+#[test]
+fn a_load_of_a_lock_need_not_see_the_last_turn() {
+    // CTA 1 comes behind the lock by a relaxed flag, and looks at the lock: it may see it as it was at the start.
+    let looks = |load: &str| {
+        format!(
+            "@%p1 bra OUT;\nsetp.ne.u32 %p4, %r2, 0;\n@%p4 bra WAIT;\n{TAKE}{FENCE}{ADD}\
+             st.release.gpu.global.u32 [%rd1], 0;\nst.relaxed.gpu.global.u32 [%rd1+64], 1;\nbra OUT;\n\
+             WAIT: ld.relaxed.gpu.global.u32 %r6, [%rd1+64];\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 bra WAIT;\n\
+             {load}\nld.global.u32 %r9, [%rd2];\nst.global.u32 [%rd3], %r9;\nOUT:"
+        )
+    };
+    for load in ["ld.acquire.gpu.global.u32 %r7, [%rd1];", "ld.acquire.gpu.global.v2.u32 {%r7, %r8}, [%rd1];"] {
+        assert!(!matches!(said(&looks(load), 2, 32), Said::Proved(_)), "{load}");
+    }
+}

@@ -338,6 +338,35 @@ fn phases_of_an_mbarrier_are_known_to_be_over() {
 }
 
 #[test]
+fn relaxed_synchronisation_does_not_tell_which_phase_an_arrival_is_of() {
+    let arrive = "mbarrier.arrive.shared::cta.b64 _, [%r4];\n";
+    let tell = |order: &str| {
+        let first = format!("{}mbarrier.arrive.{order}.cta.shared::cta.b64 _, [%r5];", arrive.repeat(2));
+        let order = order.replace("release", "acquire");
+        let wait = format!("V:\nmbarrier.try_wait.parity.{order}.cta.shared::cta.b64 %p3, [%r5], 0;\n@!%p3 bra V;\n");
+        two(2, &first, &(wait + arrive))
+    };
+    assert!(proved(&tell("release")));
+    assert!(!proved(&tell("relaxed")));
+}
+
+#[test]
+fn bytes_of_an_mbarrier_are_handed_to_the_async_proxy_by_a_fence() {
+    let copy = |fence: &str| {
+        let body = format!(
+            "mov.u32 %r4, m;\nmov.u32 %r5, s;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra END;\n\
+             mbarrier.init.shared::cta.b64 [%r4], 1;\nmbarrier.init.shared::cta.b64 [%r5], 1;\n\
+             mbarrier.inval.shared::cta.b64 [%r5];\n{fence}\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;\n\
+             cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r5], [%rd1], 16, [%r4];\n\
+             W:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 0;\n@!%p3 bra W;\nEND:"
+        );
+        answer("", &body)
+    };
+    let races = copy("").findings.iter().any(|finding| matches!(finding, Finding::Race { .. }));
+    assert!(races && proved(&copy("fence.proxy.async.shared::cta;")));
+}
+
+#[test]
 fn memory_of_an_mbarrier_in_use_is_nobody_elses() {
     let body = |between: &str| {
         format!(
