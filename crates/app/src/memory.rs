@@ -93,7 +93,7 @@ mod tests {
         let mut line = 0;
         let status = b"Name:\tx\nVmRSS:\t    1234 kB\nThreads:\t1\n";
         assert_eq!(field(status, b"VmRSS:", &mut line), Some(1234 * 1024));
-        assert_eq!(line, 7);
+        assert_eq!(line, 8);
         assert_eq!(field(status, b"VmRSS:", &mut line), Some(1234 * 1024));
         // It has moved, or the place is none of this text.
         assert_eq!(field(b"Name:\txyz\nVmRSS:\t 5 kB", b"VmRSS:", &mut line), Some(5 * 1024));
