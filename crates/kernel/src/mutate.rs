@@ -54,6 +54,8 @@ pub struct Mutation {
     /// What is wrong with the unchanged kernel: only what is new counts.
     pub findings: usize,
     pub doubts: usize,
+    /// A limit was reached, or somebody stopped it: further changes were not tried.
+    pub cut: bool,
 }
 
 /// What a run finds, to be compared.
@@ -79,11 +81,13 @@ pub fn mutate(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) 
     let steps = limits.steps.min(first.covered.warp_instructions * 4 + 100_000);
     let options = Options { steps, ..options(policy) };
     let (findings, doubts) = (first.findings.len(), first.doubts.len());
-    let mut mutation = Mutation { mutants: Vec::new(), strongest: policy != Policy::WEAKEST, findings, doubts };
+    let mut mutation =
+        Mutation { mutants: Vec::new(), strongest: policy != Policy::WEAKEST, findings, doubts, cut: false };
     let before = found(first);
     for (pc, instruction) in entry.code.iter().enumerate() {
         for (change, op) in changes(&instruction.op) {
             if fencepost_syntax::limits::is_over() {
+                mutation.cut = true;
                 return mutation;
             }
             let changed = with(entry, pc, op);

@@ -36,6 +36,9 @@ pub fn mutants_text(mutation: &Mutation, about: &About) -> String {
             let _ = writeln!(text, ", {number} not decided");
         }
     }
+    if mutation.cut {
+        text.push_str("it was stopped: further changes were not tried\n");
+    }
     text
 }
 
