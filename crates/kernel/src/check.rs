@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::code::op::{Op, Pc};
 use crate::code::{Entry, Module};
 use crate::dependence::loads_decide_fences;
+use crate::dependence::placement::placement_decides;
 use crate::launch::Launch;
 use crate::order::policy::Policy;
 use crate::report::{Cause, Doubt, Finding, Report, Sliced};
@@ -244,6 +245,7 @@ fn report_of(outcome: Outcome, entry: &Entry, launch: &Launch) -> Report {
     if outcome.order.repeated {
         assumptions.push("several threads may write one and the same value to one place");
     }
+    assumptions.extend(&outcome.assumed);
     Report {
         findings: outcome.findings,
         doubts: outcome.doubts.into_iter().collect(),
@@ -276,7 +278,15 @@ fn unchecked(entry: &Entry) -> Vec<&'static str> {
         rules.push("elect.sync elects the first lane of its mask");
     }
     if has(|op| matches!(op, Op::Tcgen05Alloc { .. })) {
-        rules.push("tcgen05.alloc gives the first free columns, and nothing depends on which");
+        rules.push("tcgen05.alloc gives the first free columns");
+    }
+    if has(|op| matches!(op, Op::SetMaxRegisters { increases: true, .. })) {
+        rules.push("the CTA has the registers that setmaxnreg.inc asks for");
+    }
+    if placement_decides(entry) {
+        rules.push(
+            "shared variables lie one after the other, behind 1024 bytes of the system (a branch depends on where)",
+        );
     }
     if has(|op| matches!(op, Op::GridWait | Op::GridLaunchDependents)) {
         rules.push(ALONE);

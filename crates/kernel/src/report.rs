@@ -122,6 +122,10 @@ pub enum Waiting {
     Products,
     /// A warp of the other CTA of its pair.
     Peer,
+    /// So many free columns of tensor memory.
+    Columns {
+        count: u32,
+    },
     Memory,
     Steps,
 }
@@ -156,6 +160,22 @@ pub enum Protocol {
         missing: u32,
         of: Aligned,
     },
+    /// Lanes of the warp that have ended before an `.aligned` instruction that takes all of them.
+    Ended {
+        lanes: u32,
+        of: Aligned,
+    },
+    /// A `setmaxnreg` that so many warps of the warpgroup do not execute.
+    RegistersOfPart {
+        missing: u32,
+    },
+    /// A `setmaxnreg` by a warp that need not come after the last one of the others in its warpgroup.
+    RegistersUnsynchronised,
+    /// Columns of tensor memory that nobody frees.
+    ColumnsKept {
+        column: u32,
+        count: u32,
+    },
     /// A `wgmma` of which a warp of the warpgroup has no part.
     Warpgroup {
         missing: u32,
@@ -180,6 +200,13 @@ pub enum Protocol {
     /// No `wgmma.fence` between an access to a register and a product that uses it; without a name, none at all.
     NoWgmmaFence {
         name: Option<String>,
+    },
+    /// An arrival in a phase before which nobody has waited for the phase before.
+    MissingWait,
+    /// Bytes that come and that nobody expects, at the end.
+    ExcessBytes {
+        at: u64,
+        bytes: i64,
     },
     /// Bytes that are expected and never come, at the end or where the mbarrier is invalidated.
     MissingBytes {
@@ -252,6 +279,8 @@ pub enum Cause {
     Uninitialised,
     /// The state that an arrival returns.
     Token,
+    /// Which columns of tensor memory an allocation gets.
+    Columns,
 }
 
 /// The conditions under which one run decides the launch (docs/kernels.md).
@@ -266,4 +295,10 @@ pub enum Rule {
     /// Bytes that are expected and not completed, or the other way round.
     PhaseBytes,
     NoComplete,
+    /// Lanes that leave out an `.aligned` barrier, and need not have ended when the others of their warp come to it.
+    LanesEnd,
+    /// An allocation of tensor memory that may have to wait, or not, for others that are not ordered with it.
+    Columns,
+    /// An access to the shared memory of another CTA that relaxed synchronisation only puts before the end of that CTA.
+    OwnerEnds,
 }

@@ -402,6 +402,11 @@ pub enum Op {
     Exit,
     Trap,
     Nothing,
+    /// `setmaxnreg`.
+    SetMaxRegisters {
+        count: u64,
+        increases: bool,
+    },
     SyncWarp {
         mask: Source,
     },
@@ -628,7 +633,9 @@ pub enum Op {
         columns: Source,
         group: u8,
     },
-    Tcgen05Relinquish,
+    Tcgen05Relinquish {
+        group: u8,
+    },
     Tcgen05Load {
         at: Source,
         offset: i64,

@@ -318,6 +318,10 @@ impl Order {
         Rc::clone(&self.strands[strand as usize].views)
     }
 
+    pub fn strand_count(&self) -> StrandId {
+        self.strands.len() as StrandId
+    }
+
     pub fn strand_at(&self, strand: StrandId) -> &Strand {
         &self.strands[strand as usize]
     }

@@ -267,6 +267,11 @@ impl Run<'_> {
                 data = data.with(self.taints.class(taint::FLOAT));
             }
             let own = if let Region::Shared(cta) = target { cta } else { 0 };
+            if let Region::Shared(receiver) = target
+                && multicast.is_none()
+            {
+                self.check_receiver(warp, pc, lane, (to, from), receiver);
+            }
             let receivers = self.receivers(warp, pc, lane, multicast, own);
             // The source is read once, and any of the receivers is told of that.
             let reader = self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false);
@@ -286,6 +291,35 @@ impl Run<'_> {
                     self.tell_reader(reader, strand);
                 }
             }
+        }
+    }
+
+    fn misplaced(&mut self, warp: usize, pc: Pc, lane: u32, why: &str) {
+        let thread = self.thread(warp, lane);
+        self.find(2, pc, Finding::BadOperand { pc, thread, why: why.to_owned() });
+    }
+
+    /// Where `st.async` and `red.async` may go (9.7.10.12, 9.7.15.7).
+    fn check_store_async(&mut self, warp: usize, pc: Pc, lane: u32, receiver: Cta, mbarrier: Cta, reduce: bool) {
+        let why = if mbarrier != receiver {
+            "its mbarrier is in another CTA than its destination"
+        } else if reduce && receiver == self.warps[warp].cta {
+            "red.async does not go to the shared memory of its own CTA"
+        } else if !reduce && self.launch.ctas_per_cluster() < 2 {
+            "st.async needs a cluster of more than one CTA"
+        } else {
+            return;
+        };
+        self.misplaced(warp, pc, lane, why);
+    }
+
+    /// Whose shared memory a bulk copy may write (9.7.10.28.4.1).
+    fn check_receiver(&mut self, warp: usize, pc: Pc, lane: u32, (to, from): (Place, Place), receiver: Cta) {
+        let own = self.warps[warp].cta;
+        if to.space == Space::Shared && receiver != own {
+            self.misplaced(warp, pc, lane, "a copy to .shared::cta goes to its own CTA");
+        } else if to.space == Space::SharedCluster && from.space == Space::Shared && receiver == own {
+            self.misplaced(warp, pc, lane, "a copy from .shared::cta to .shared::cluster goes to another CTA");
         }
     }
 
@@ -313,6 +347,11 @@ impl Run<'_> {
             Completion::BulkGroup => self.warps[warp].groups.open_bulk[lane as usize].push(strand),
             Completion::Mbarrier(place) | Completion::MbarrierOfPair(place) => {
                 let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { return };
+                let pair = matches!(completion, Completion::MbarrierOfPair(_));
+                if !multicast && cta != receiver && !(pair && cta ^ 1 == receiver) {
+                    // 9.7.10.28.4.1, 9.7.10.28.5.3.
+                    self.misplaced(warp, pc, lane, "its mbarrier is in another CTA than its destination");
+                }
                 let cta = match completion {
                     _ if !multicast => cta,
                     Completion::MbarrierOfPair(_) => (receiver & !1) | (cta & 1),
@@ -581,6 +620,9 @@ impl Run<'_> {
         for lane in lanes(active) {
             let Some((region, offset)) = self.region_at(warp, pc, lane, to, bytes) else { continue };
             let Some(at) = self.mbarrier_at(warp, pc, lane, mbarrier) else { continue };
+            if let Region::Shared(receiver) = region {
+                self.check_store_async(warp, pc, lane, receiver, at.0, reduce);
+            }
             let strand = self.order.strand(StrandKind::StoreAsync, warp as u32, 1 << lane, false);
             let kind = if reduce { Kind::Atomic } else { Kind::Write };
             // Unlike bulk copies it writes through the generic proxy.

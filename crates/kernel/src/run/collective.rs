@@ -4,9 +4,9 @@ use super::Run;
 use super::flag::symbol::Operand;
 use super::taint;
 use super::warp::{Block, Fragment, lanes};
-use crate::code::op::{Op, Pc, Shuffle, Source, Vote};
+use crate::code::op::{Aligned, Op, Pc, Shuffle, Source, Vote};
 use crate::code::ty::Ty;
-use crate::report::{Cause, Doubt, Finding, Protocol};
+use crate::report::{Cause, Doubt, Finding, Protocol, Rule};
 
 impl Run<'_> {
     pub(super) fn collective(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
@@ -118,6 +118,31 @@ impl Run<'_> {
             let thread = self.thread(warp, lane);
             let why = "an operand differs between lanes of a warp, which execute this together".to_owned();
             self.find(2, pc, Finding::BadOperand { pc, thread, why });
+        }
+    }
+
+    /// An `.aligned` instruction is one of all threads of the warp, and undefined if any has ended (9.7.16, 9.7.17, 9.7.18.5). Only
+    /// barriers wait for those of the warp that have not ended (9.7.15.1, 9.7.15.3): lanes may leave them out if they have ended
+    /// by then. One that has done nothing visible since it left the others may as well have; of any other, somebody must know.
+    pub(super) fn check_whole(&mut self, warp: usize, pc: Pc, active: u32, of: Aligned) {
+        let own = &self.warps[warp];
+        let ended = own.launched & own.exited;
+        if ended == 0 {
+            return;
+        }
+        if !matches!(of, Aligned::Barrier | Aligned::Cluster) {
+            let thread = self.thread(warp, active.trailing_zeros());
+            let what = Protocol::Ended { lanes: ended, of };
+            // Beside whatever else is wrong with it.
+            return self.find(4, pc, Finding::Protocol { pc, thread, what });
+        }
+        let did: Vec<(u32, u32)> = lanes(ended).map(|lane| (lane, own.apart[lane as usize])).collect();
+        let knows = |(lane, time): &(u32, u32)| {
+            let groups = self.order.groups(warp as u32, active);
+            *time == 0 || groups.iter().all(|(_, views)| views.known.execution.knows(warp as u32, *lane, *time))
+        };
+        if !did.iter().all(knows) {
+            self.doubt(Doubt::Matching { pc, rule: Rule::LanesEnd });
         }
     }
 

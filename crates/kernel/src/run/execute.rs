@@ -21,6 +21,7 @@ impl Run<'_> {
         let meet = self.warps[warp].fragments.iter().map(|other| other.pc).filter(|pc| *pc > fragment.pc).min();
         let lower = self.warps[warp].fragments.iter().any(|other| other.blocked.is_none() && other.pc <= fragment.pc);
         let code = Rc::clone(&self.code);
+        self.apart = fragment.mask != self.warps[warp].alive();
         let mut count = 0;
         loop {
             let instruction = &code[fragment.pc as usize];
@@ -88,6 +89,9 @@ impl Run<'_> {
                     if instruction.aligned.is_some() && active != 0 && active != self.warps[warp].alive() {
                         self.blocking = Some((active, Block::Aligned));
                     } else if active != 0 {
+                        if let Some(of) = instruction.aligned {
+                            self.check_whole(warp, fragment.pc, active, of);
+                        }
                         self.execute(warp, fragment.pc, active, op);
                     }
                     if let Some(parted) = guarded {
@@ -155,7 +159,7 @@ impl Run<'_> {
         self.forget_peeks(warp, active);
         let cta = self.warps[warp].cta;
         let sent = self.order.sent(warp as u32, active);
-        self.exits[cta as usize].include_execution(&sent);
+        self.exits[cta as usize].include(&sent);
         self.warps[warp].exited |= active;
         for id in 0..16 {
             self.settle_barrier(cta, id);
@@ -208,6 +212,7 @@ impl Run<'_> {
             (taint::ATOMIC, Cause::Atomic),
             (taint::UNDEFINED, Cause::Uninitialised),
             (taint::TOKEN, Cause::Token),
+            (taint::COLUMNS, Cause::Columns),
         ];
         if classes & (MADE_UP | taint::ATOMIC) != 0 {
             for (class, by) in causes {
@@ -225,6 +230,10 @@ impl Run<'_> {
     pub(super) fn effect(&mut self, warp: usize, pc: Pc, active: u32) {
         if self.warps[warp].asking & active != 0 {
             self.warps[warp].forget_rounds(active);
+        }
+        if self.apart {
+            let time = self.order.time(warp as u32);
+            lanes(active).for_each(|lane| self.warps[warp].apart[lane as usize] = time);
         }
         for lane in lanes(active) {
             self.warps[warp].effects[lane as usize] += 1;
@@ -453,6 +462,7 @@ impl Run<'_> {
                 let class = taint::ATOMIC;
                 self.opaque(warp, active, &[*to], &[], class);
             }
+            Op::SetMaxRegisters { count, .. } => self.set_max_registers(warp, pc, active, *count),
             Op::GridWait => self.grid_wait(warp, active),
             Op::GridLaunchDependents => {}
             Op::Unmodelled { text, to } => {

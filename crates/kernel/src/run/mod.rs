@@ -11,6 +11,7 @@ mod compute;
 mod execute;
 mod flag;
 mod matrix;
+mod register_limit;
 mod synchronise;
 pub mod taint;
 mod turns;
@@ -25,7 +26,7 @@ use crate::code::{Entry, Instruction, Module, SPECIALS, Skip};
 use crate::launch::{Contents, Launch};
 use crate::memory::{Memory, Taint, left};
 use crate::order::policy::Policy;
-use crate::order::record::{Kind, Path, Record, RecordId};
+use crate::order::record::{Kind, Path, Record, RecordId, StrandId, StrandKind};
 use crate::order::{Cta, Known, Message, Order, Region};
 use crate::report::{Covered, Doubt, Finding};
 pub use flag::turn::{Section, Taken, Turn, Turns};
@@ -89,7 +90,9 @@ pub struct Run<'a> {
     mbarriers: HashMap<(Cta, u64), synchronise::mbarrier::Mbarrier>,
     /// From a branch back to a question: the registers that are written on the way, if all ways lead there.
     ways_back: HashMap<(Pc, Pc), Option<Rc<[Register]>>>,
-    tensor: Vec<matrix::tensor::Memory>,
+    tensor: Vec<matrix::allocation::Memory>,
+    /// The `.cta_group` of the first `tcgen05` instruction that has one.
+    tensor_group: Option<u8>,
     taints: Taints,
     /// Strong reads by their records.
     reads: HashMap<RecordId, u32>,
@@ -98,6 +101,8 @@ pub struct Run<'a> {
     sc_fences: Vec<Rc<Message>>,
     findings: BTreeMap<(u8, Pc, u32), Finding>,
     doubts: BTreeSet<Doubt>,
+    /// What this run takes for granted.
+    assumed: BTreeSet<&'static str>,
     covered: Covered,
     stopped: bool,
     /// Clusters that have not started, in a kernel that asks for their work; CTAs that have looked at a refusal.
@@ -105,6 +110,8 @@ pub struct Run<'a> {
     refused: BTreeSet<Cta>,
     /// Registers of `wgmma`; empty where there is none.
     of_products: Vec<bool>,
+    /// The instruction under way is one of some lanes of the warp only.
+    apart: bool,
     /// Lanes of the instruction under way that cannot go on.
     blocking: Option<(u32, warp::Block)>,
     /// What the threads of each CTA know together when they end.
@@ -129,6 +136,7 @@ pub struct Run<'a> {
 pub struct Outcome {
     pub findings: Vec<Finding>,
     pub doubts: BTreeSet<Doubt>,
+    pub assumed: BTreeSet<&'static str>,
     pub covered: Covered,
     pub order: Order,
     /// Threads synchronised through memory.
@@ -179,18 +187,21 @@ impl<'a> Run<'a> {
             mbarrier_span: vec![(u64::MAX, 0); ctas as usize],
             mbarriers: HashMap::new(),
             ways_back: HashMap::new(),
-            tensor: (0..ctas).map(|_| matrix::tensor::Memory::default()).collect(),
+            tensor: (0..ctas).map(|_| matrix::allocation::Memory::default()).collect(),
+            tensor_group: entry.code.iter().find_map(|own| matrix::allocation::group_of(&own.op)),
             taints,
             reads: HashMap::new(),
             messages: HashMap::new(),
             sc_fences: Vec::new(),
             findings: BTreeMap::new(),
             doubts: BTreeSet::new(),
+            assumed: BTreeSet::new(),
             covered: Covered::default(),
             stopped: false,
             not_started: VecDeque::new(),
             refused: BTreeSet::new(),
             of_products: matrix::registers::of_products(&entry.code, entry.registers),
+            apart: false,
             blocking: None,
             exits: vec![Known::default(); ctas as usize],
             remote: BTreeSet::new(),
@@ -283,8 +294,10 @@ impl<'a> Run<'a> {
             };
             warp.registers[register][lane as usize] = u64::from(value);
             warp.undefined[register] = 0;
-            // Where a thread runs is not the launch's choice.
-            if matches!(base, "%smid" | "%nsmid" | "%warpid" | "%nwarpid" | "%gridid") {
+            // Where a thread runs is not the launch's choice, nor in which units shared memory is given out.
+            if matches!(base, "%smid" | "%nsmid" | "%warpid" | "%nwarpid" | "%gridid")
+                || matches!(base, "%total_smem_size" | "%reserved_smem_offset_begin" | "%reserved_smem_offset_end")
+            {
                 warp.taint[register] = (u32::MAX, environment);
             }
         }
@@ -327,12 +340,13 @@ impl<'a> Run<'a> {
         let places = self.asked.iter().filter(|(read, _)| decides(read)).map(|(_, place)| *place).collect();
         let (tickets, kinds) = (self.tickets(), self.turn_kinds());
         let taken = std::mem::take(&mut self.flags_of.turns.taken);
-        let (doubts, order, flags, late) = (self.doubts, self.order, self.flags, self.late);
+        let (doubts, assumed, order, flags, late) = (self.doubts, self.assumed, self.order, self.flags, self.late);
         let (timeline, early) = (self.timeline, self.early);
         let memory = self.memory.buffers.into_iter().map(left).collect();
         Outcome {
             findings,
             doubts,
+            assumed,
             covered,
             order,
             flags,
@@ -354,8 +368,11 @@ impl<'a> Run<'a> {
         self.check_flags();
         if !self.stopped && self.warps.iter().all(Warp::is_done) {
             self.check_products();
+            self.check_registers();
+            self.check_columns();
         }
         self.check_exits();
+        self.check_copies();
     }
 
     /// Strong reads whose values decide something, and with which a write is not ordered.
@@ -375,16 +392,38 @@ impl<'a> Run<'a> {
         }
         for (owner, record, lane) in std::mem::take(&mut self.remote) {
             let access = *self.order.record_at(record);
-            let known = &self.exits[owner as usize].execution;
+            let known = &self.exits[owner as usize];
             let over = match access.path.strand() {
-                None => known.knows(access.warp, lane, access.time),
-                Some(strand) => self.order.is_over(strand, lane, known),
+                None => known.execution.knows(access.warp, lane, access.time),
+                Some(strand) => self.order.is_over(strand, lane, &known.execution),
             };
+            // A relaxed arrival need not come after the accesses of its thread (9.7.15.3); operations on an mbarrier have
+            // happened when its phase is over.
+            let is_data = access.path.strand().is_none() && access.kind != Kind::Mbarrier;
+            if over && is_data && !known.base.threads.knows(access.warp, lane, access.time) {
+                self.doubts.insert(Doubt::Matching { pc: access.pc, rule: crate::report::Rule::OwnerEnds });
+            }
             if !over {
                 let thread = self.thread(access.warp as usize, lane);
                 let what = crate::report::Protocol::ExitBeforeAccess { owner };
                 self.find(3, access.pc, Finding::Protocol { pc: access.pc, thread, what });
             }
+        }
+    }
+
+    /// Bulk copies may be under way when their CTA ends: shared memory stays until they are over (reading
+    /// exit-with-bulk-stores).
+    fn check_copies(&mut self) {
+        let outlives = |strand: StrandId| {
+            let own = self.order.strand_at(strand);
+            let known = &self.exits[own.cta as usize].execution;
+            let lane = own.lanes.trailing_zeros().min(31);
+            own.kind == StrandKind::Bulk && !self.order.is_over(strand, lane, known) && own.reads_done.is_empty()
+        };
+        if !self.stopped && self.warps.iter().all(Warp::is_done) && (0..self.order.strand_count()).any(outlives) {
+            self.assumed.insert(
+                "shared memory of a CTA that has ended stays until bulk copies are over (exit-with-bulk-stores)",
+            );
         }
     }
 

@@ -20,9 +20,11 @@ pub const MANY: Class = 128;
 pub const UNDEFINED: Class = 256;
 /// The state that an arrival at an mbarrier returns, which is opaque (9.7.15.16).
 pub const TOKEN: Class = 512;
+/// Which columns `tcgen05.alloc` gives: an address of tensor memory, and nothing else.
+pub const COLUMNS: Class = 1024;
 
 /// The value itself is made up: a branch on it goes anywhere.
-pub const MADE_UP: Class = FLOAT | ENVIRONMENT | CLOCK | STUB | UNKNOWN_DATA | UNDEFINED | TOKEN;
+pub const MADE_UP: Class = FLOAT | ENVIRONMENT | CLOCK | STUB | UNKNOWN_DATA | UNDEFINED | TOKEN | COLUMNS;
 
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 struct Set {
@@ -114,7 +116,7 @@ impl Taints {
     /// Whether the value depends on nothing but the launch, though it may not be computed.
     pub fn is_token(&self, taint: Taint) -> bool {
         let set = &self.sets[taint as usize];
-        set.classes & !FLOAT == 0 && set.reads.is_empty()
+        set.classes & !(FLOAT | COLUMNS) == 0 && set.reads.is_empty()
     }
 
     /// Strong reads whose values decide what happens at this instruction.

@@ -49,6 +49,10 @@ pub(super) enum Block {
     Pair {
         index: u32,
     },
+    /// So many free columns of tensor memory.
+    Columns {
+        count: u32,
+    },
     /// A change of memory.
     Memory {
         version: u64,
@@ -92,6 +96,10 @@ pub(super) struct Warp {
     pub(super) carry_undefined: u32,
     pub(super) fragments: Vec<Fragment>,
     pub(super) exited: u32,
+    /// The lanes that there are.
+    pub(super) launched: u32,
+    /// When each lane last did something that others see while it was apart from the rest of its warp.
+    pub(super) apart: [u32; 32],
     pub(super) asked: Box<[Asked; 32]>,
     /// How many instructions with an effect each lane has executed.
     pub(super) effects: [u32; 32],
@@ -107,6 +115,8 @@ pub(super) struct Warp {
     pub(super) turns: u64,
     pub(super) lane_steps: u64,
     pub(super) groups: Groups,
+    /// Each `setmaxnreg` of the warp: the instruction, and when.
+    pub(super) limits: Vec<(Pc, u32)>,
     /// Lanes that arrived at the cluster barrier, and their phase.
     pub(super) cluster_arrived: u32,
     pub(super) cluster_phase: [u32; 32],
@@ -206,6 +216,9 @@ impl Warp {
             carry_undefined: u32::MAX,
             fragments: vec![Fragment { pc: 0, mask: lanes, blocked: None }],
             exited: !lanes,
+            launched: lanes,
+            apart: [0; 32],
+            limits: Vec::new(),
             asked: Box::new([Asked::default(); 32]),
             effects: [0; 32],
             owes: [None; 32],

@@ -20,6 +20,7 @@ mod found;
 mod locks;
 mod patterns;
 mod program;
+mod protocols;
 mod random;
 mod sides;
 mod tensors;

@@ -11,7 +11,7 @@ use fencepost_kernel::code::{Module, decode};
 use fencepost_kernel::footprint::tensor_map::{Element, TensorMap};
 use fencepost_kernel::launch::{Argument, BufferSpec, Contents, Launch};
 use fencepost_kernel::order::policy::Policy;
-use fencepost_kernel::report::{Cause, Doubt, Finding};
+use fencepost_kernel::report::{Cause, Doubt, Finding, Protocol};
 use fencepost_kernel::run::{self, Credit, Outcome, Run};
 use fencepost_kernel::slice::orders::{Found, in_every_order};
 use fencepost_report::{ProtocolAnswer, RaceAnswer, TerminationAnswer};
@@ -221,6 +221,8 @@ fn of_outcome(text: &Text, module: &Module, outcome: Outcome) -> Kernel {
                 kernel.proxies.entry(pair(a, b)).or_default().insert(if a <= b { (p, q) } else { (q, p) });
             }
             Finding::Hang { .. } => kernel.hang = true,
+            // A thread of a litmus test is a lane whose warp has ended, and does not free what the kernel allocates for it.
+            Finding::Protocol { what: Protocol::Ended { .. } | Protocol::ColumnsKept { .. }, .. } => {}
             Finding::Protocol { pc, what, .. } => kernel.protocol.push(format!("{what:?} at {}", item(pc))),
             other => kernel.other.push(format!("{other:?}")),
         }

@@ -341,7 +341,8 @@ fn phases_of_an_mbarrier_are_known_to_be_over() {
 fn relaxed_synchronisation_does_not_tell_which_phase_an_arrival_is_of() {
     let arrive = "mbarrier.arrive.shared::cta.b64 _, [%r4];\n";
     let tell = |order: &str| {
-        let first = format!("{}mbarrier.arrive.{order}.cta.shared::cta.b64 _, [%r5];", arrive.repeat(2));
+        let waits = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 0;\n@!%p3 bra W;\n";
+        let first = format!("{}{waits}mbarrier.arrive.{order}.cta.shared::cta.b64 _, [%r5];", arrive.repeat(2));
         let order = order.replace("release", "acquire");
         let wait = format!("V:\nmbarrier.try_wait.parity.{order}.cta.shared::cta.b64 %p3, [%r5], 0;\n@!%p3 bra V;\n");
         two(2, &first, &(wait + arrive))

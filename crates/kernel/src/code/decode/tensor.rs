@@ -77,7 +77,7 @@ fn tcgen05(context: &Context) -> Decoded<Op> {
             Op::Tcgen05Alloc { to: context.place(0, context.space())?, columns: context.from(1, Ty::U32)?, group }
         }
         "dealloc" => Op::Tcgen05Dealloc { at: context.from(0, Ty::U32)?, columns: context.from(1, Ty::U32)?, group },
-        "relinquish_alloc_permit" => Op::Tcgen05Relinquish,
+        "relinquish_alloc_permit" => Op::Tcgen05Relinquish { group },
         "ld" if !context.has("red") => {
             let (at, offset) = tensor_memory(context, context.operand(1)?)?;
             let (shape, repeat) = shape_and_repeat(context)?;

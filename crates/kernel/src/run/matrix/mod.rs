@@ -1,5 +1,6 @@
-//! Products of matrices: `wgmma` and its registers, `tcgen05` and tensor memory.
+//! Products of matrices: `wgmma` and its registers, `tcgen05`, tensor memory and its allocation.
 
+pub(in crate::run) mod allocation;
 pub(in crate::run) mod registers;
 pub(in crate::run) mod tensor;
-mod wgmma;
+pub(in crate::run) mod wgmma;

@@ -1,4 +1,4 @@
-//! Tensor memory: allocation, `tcgen05.ld/st/cp/mma/commit` and their fences (9.7.18).
+//! `tcgen05.ld/st/cp/mma/commit` and their fences (9.7.18).
 
 use std::rc::Rc;
 
@@ -7,50 +7,18 @@ use crate::footprint::Bytes;
 use crate::footprint::tcgen05::{CtaGroup, Kind as MmaKind, Mma, Stationary, shared_descriptor};
 use crate::footprint::tensor_memory::{Cells, CopyShape, MoveShape, Packing, TensorAddress, moved, shifted};
 use crate::order::record::{Handle, Kind, Path, StrandId, StrandKind, Tensor};
-use crate::order::{Cta, Known, Region};
+use crate::order::{Cta, Region};
 use crate::report::{Doubt, Finding, Protocol};
 use crate::run::Run;
-use crate::run::warp::{Block, lanes};
-
-/// Which columns of a CTA's tensor memory are allocated, and by which instruction.
-#[derive(Default)]
-pub(in crate::run) struct Memory {
-    allocated: Vec<(u32, u32)>,
-    relinquished: bool,
-    /// What those knew who came to an operation of the pair of CTAs, one after the other.
-    met: Vec<Known>,
-}
-
-impl Memory {
-    /// The first place for this many columns, aligned to their number.
-    fn place(&self, columns: u32) -> Option<u32> {
-        let mut at = 0;
-        while at + columns <= 512 {
-            if self.allocated.iter().all(|(start, size)| at + columns <= *start || start + size <= at) {
-                return Some(at);
-            }
-            at += columns.max(32);
-        }
-        None
-    }
-
-    fn holds(&self, cells: &Cells) -> bool {
-        let columns = cells.column..cells.column + cells.columns;
-        columns
-            .clone()
-            .all(|column| self.allocated.iter().any(|(start, size)| (*start..start + size).contains(&column)))
-    }
-}
+use crate::run::warp::lanes;
 
 impl Run<'_> {
     pub(in crate::run) fn tcgen05(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
+        self.check_group(warp, pc, active, op);
         match op {
             Op::Tcgen05Alloc { to, columns, group } => self.alloc(warp, pc, active, *to, *columns, *group),
             Op::Tcgen05Dealloc { at, columns, group } => self.dealloc(warp, pc, active, *at, *columns, *group),
-            Op::Tcgen05Relinquish => {
-                let cta = self.warps[warp].cta as usize;
-                self.tensor[cta].relinquished = true;
-            }
+            Op::Tcgen05Relinquish { .. } => self.relinquish(warp, pc, active),
             Op::Tcgen05Load { at, offset, shape, repeat, to, half_split } => {
                 self.tensor_move(warp, pc, active, (*at, *offset), shape, *repeat, *half_split, Kind::Read);
                 self.tokens(warp, active, to, 0);
@@ -78,7 +46,7 @@ impl Run<'_> {
     }
 
     /// The CTAs whose tensor memory takes part.
-    fn pair(&self, cta: Cta, group: u8) -> Vec<Cta> {
+    pub(super) fn pair(&self, cta: Cta, group: u8) -> Vec<Cta> {
         let peer =
             Some(cta ^ 1).filter(|peer| group == 2 && self.order.cluster_of(*peer) == self.order.cluster_of(cta));
         match peer {
@@ -87,140 +55,13 @@ impl Run<'_> {
         }
     }
 
-    fn tensor_error(&mut self, warp: usize, pc: Pc, lane: u32, why: String) {
+    pub(super) fn tensor_error(&mut self, warp: usize, pc: Pc, lane: u32, why: String) {
         let thread = self.thread(warp, lane);
         self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::TensorMemory(why) });
     }
 
-    /// An operation of a pair of CTAs is one of both: each comes to it with a warp, and both go on together (9.7.18.5).
-    /// False if the other has yet to come.
-    fn meet_peer(&mut self, warp: usize, active: u32, index: u32) -> bool {
-        let cta = self.warps[warp].cta;
-        let Some(known) = self.tensor[(cta ^ 1) as usize].met.get(index as usize).cloned() else {
-            self.blocking = Some((active, Block::Pair { index }));
-            return false;
-        };
-        self.order.change(warp as u32, active, |views, _| Rc::make_mut(&mut views.known).include_execution(&known));
-        self.warps[warp].meeting = None;
-        true
-    }
-
-    pub(in crate::run) fn peer_has_come(&self, cta: Cta, index: u32) -> bool {
-        self.tensor.get((cta ^ 1) as usize).is_some_and(|peer| peer.met.len() > index as usize)
-    }
-
-    /// The number of the pair's operation that this warp has come to.
-    fn come_to_peer(&mut self, warp: usize, active: u32) -> u32 {
-        let (cta, sent) = (self.warps[warp].cta, self.order.sent(warp as u32, active));
-        let met = &mut self.tensor[cta as usize].met;
-        met.push(sent);
-        let index = met.len() as u32 - 1;
-        self.warps[warp].meeting = Some(index);
-        index
-    }
-
-    fn alloc(&mut self, warp: usize, pc: Pc, active: u32, to: Place, columns: Source, group: u8) {
-        let lane = active.trailing_zeros();
-        if let Some(index) = self.warps[warp].meeting {
-            return self.end_alloc(warp, pc, active, to, Some(index));
-        }
-        self.effect(warp, pc, active);
-        self.decide(warp, pc, active, columns);
-        self.check_uniform(warp, pc, active, columns);
-        let count = self.warps[warp].get(columns, lane) as u32;
-        if !(32..=512).contains(&count) || !count.is_power_of_two() {
-            let why = format!("{count} columns are asked for; it must be a power of two from 32 to 512");
-            return self.tensor_error(warp, pc, lane, why);
-        }
-        let cta = self.warps[warp].cta;
-        self.check_peers(warp, pc, lane, group);
-        let is_pair = self.pair(cta, group).len() > 1;
-        if group == 2 && !is_pair {
-            return self.tensor_error(warp, pc, lane, "the CTA has no peer in its cluster".to_owned());
-        }
-        if self.tensor[cta as usize].relinquished {
-            let why = "an allocation after the right to allocate was given up".to_owned();
-            return self.tensor_error(warp, pc, lane, why);
-        }
-        let Some(column) = self.tensor[cta as usize].place(count) else {
-            // On a GPU the instruction waits until columns are free.
-            return self.tensor_error(warp, pc, lane, format!("{count} columns are not free"));
-        };
-        self.tensor[cta as usize].allocated.push((column, count));
-        let record = self.record(warp, pc, Kind::Allocate, Path::TensorThread);
-        self.touch_columns(warp, record, lane, cta, column, count);
-        self.warps[warp].allocating = column;
-        let index = is_pair.then(|| self.come_to_peer(warp, active));
-        self.end_alloc(warp, pc, active, to, index);
-    }
-
-    /// The address is written when the columns are there, in both CTAs of a pair.
-    fn end_alloc(&mut self, warp: usize, pc: Pc, active: u32, to: Place, pair: Option<u32>) {
-        if pair.is_some_and(|index| !self.meet_peer(warp, active, index)) {
-            return;
-        }
-        let (lane, column) = (active.trailing_zeros(), self.warps[warp].allocating);
-        let Some((region, offset)) = self.region_at(warp, pc, lane, to, 4) else { return };
-        let write = self.record(warp, pc, Kind::Write, Path::Generic);
-        self.touch_lane(warp, write, lane, region, offset, 4);
-        self.memory.put(region, offset, &column.to_le_bytes(), 0);
-    }
-
-    /// An allocation for a pair of CTAs needs both to have started.
-    fn check_peers(&mut self, warp: usize, pc: Pc, lane: u32, group: u8) {
-        let own = self.warps[warp].cta;
-        let views = Rc::clone(self.order.views(warp as u32, lane));
-        for peer in self.pair(own, group).into_iter().filter(|peer| *peer != own) {
-            let first = peer * self.warps_per_cta;
-            if !(first..first + self.warps_per_cta).any(|warp| views.known.execution.knows_any(warp)) {
-                let thread = self.thread(warp, lane);
-                let what = Protocol::AccessBeforeStart { owner: peer };
-                self.find(3, pc, Finding::Protocol { pc, thread, what });
-            }
-        }
-    }
-
-    fn touch_columns(&mut self, warp: usize, record: u32, lane: u32, cta: Cta, column: u32, count: u32) {
-        for row in 0..128u64 {
-            self.touch_lane(warp, record, lane, Region::Tensor(cta), row * 512 + u64::from(column), u64::from(count));
-        }
-    }
-
-    fn dealloc(&mut self, warp: usize, pc: Pc, active: u32, at: Source, columns: Source, group: u8) {
-        let lane = active.trailing_zeros();
-        if self.pair(self.warps[warp].cta, group).len() > 1 {
-            let index = match self.warps[warp].meeting {
-                Some(index) => index,
-                None => {
-                    self.effect(warp, pc, active);
-                    self.come_to_peer(warp, active)
-                }
-            };
-            if !self.meet_peer(warp, active, index) {
-                return;
-            }
-        } else {
-            self.effect(warp, pc, active);
-        }
-        for operand in [at, columns] {
-            self.decide(warp, pc, active, operand);
-            self.check_uniform(warp, pc, active, operand);
-        }
-        let column = self.warps[warp].get(at, lane) as u32 & 0xffff;
-        let count = self.warps[warp].get(columns, lane) as u32;
-        let cta = self.warps[warp].cta;
-        let own = &mut self.tensor[cta as usize].allocated;
-        let Some(index) = own.iter().position(|(start, size)| *start == column && *size == count) else {
-            let why = format!("{count} columns at {column} were not allocated together");
-            return self.tensor_error(warp, pc, lane, why);
-        };
-        own.swap_remove(index);
-        let record = self.record(warp, pc, Kind::Deallocate, Path::TensorThread);
-        self.touch_columns(warp, record, lane, cta, column, count);
-    }
-
     fn tensor_address(&mut self, warp: usize, pc: Pc, lane: u32, (at, offset): (Source, i64)) -> TensorAddress {
-        self.decide(warp, pc, 1 << lane, at);
+        self.decide_columns(warp, pc, 1 << lane, at);
         TensorAddress::from_bits((self.warps[warp].get(at, lane) as u32).wrapping_add(offset as u32))
     }
 
@@ -250,8 +91,9 @@ impl Run<'_> {
     ) {
         self.effect(warp, pc, active);
         let lane = active.trailing_zeros();
+        self.decide_columns(warp, pc, active, at.0);
+        half_split.into_iter().for_each(|operand| self.decide(warp, pc, active, operand));
         for operand in [Some(at.0), half_split].into_iter().flatten() {
-            self.decide(warp, pc, active, operand);
             self.check_uniform(warp, pc, active, operand);
         }
         let address = self.tensor_address(warp, pc, lane, at);
@@ -353,7 +195,9 @@ impl Run<'_> {
         self.effect(warp, pc, active);
         for lane in lanes(active) {
             let address = self.tensor_address(warp, pc, lane, (*accumulator, *offset));
-            for source in [*b, *instruction].iter().chain(accumulate) {
+            // The instruction descriptor has two bits of the addresses of scale factors (9.7.18.10).
+            self.decide_columns(warp, pc, 1 << lane, *instruction);
+            for source in [*b].iter().chain(accumulate) {
                 self.decide(warp, pc, 1 << lane, *source);
             }
             let descriptor = self.warps[warp].get(*instruction, lane) as u32;

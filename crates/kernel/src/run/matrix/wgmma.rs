@@ -12,7 +12,7 @@ use crate::run::Run;
 use crate::run::warp::{Block, Fragment, Product};
 
 /// Warps of a warpgroup.
-const WARPS: usize = 4;
+pub(in crate::run) const WARPS: usize = 4;
 
 impl Run<'_> {
     #[allow(clippy::too_many_arguments)]
@@ -78,7 +78,7 @@ impl Run<'_> {
     }
 
     /// The other warps of the warpgroup.
-    fn warpgroup(&self, warp: usize) -> impl Iterator<Item = usize> + use<> {
+    pub(in crate::run) fn warpgroup(&self, warp: usize) -> impl Iterator<Item = usize> + use<> {
         let per_cta = self.warps_per_cta as usize;
         let (first, index) = (warp / per_cta * per_cta, warp % per_cta);
         let start = first + index / WARPS * WARPS;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::code::op::{Order, Pc, Place, Register, Scope, Source};
-use crate::order::clock::{Object, View, waiter};
+use crate::order::clock::{Clock, Object, View, waiter};
 use crate::order::record::{Handle, Kind, Path, RecordId, StrandId};
 use crate::order::{Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
@@ -213,6 +213,7 @@ impl Run<'_> {
             } else if completes && arrival.no_complete {
                 self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::Completed });
             }
+            self.check_waited(warp, pc, lane, (cta, at), &sent);
             self.operate(cta, at, pc, Some(operation), &sent, true);
             if let Some(to) = arrival.token {
                 let class = self.taints.class(TOKEN);
@@ -295,6 +296,9 @@ impl Run<'_> {
             let thread = self.thread(warp, lane);
             self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::TooManyArrivals });
         }
+        if arrivals > 0 {
+            self.check_waited(warp, pc, lane, at, &sent);
+        }
         self.operate(at.0, at.1, pc, None, &sent, false);
         self.memory.version += 1;
     }
@@ -306,6 +310,17 @@ impl Run<'_> {
         }
     }
 
+    /// Somebody has waited for the phase before, before anybody arrives in the next one (9.7.15.16.5.1). Where it need not even be
+    /// known that the phase is over, the arrival may belong to another one, and is doubted for that.
+    fn check_waited(&mut self, warp: usize, pc: Pc, lane: u32, at: (Cta, u64), sent: &Known) {
+        let Some(mbarrier) = self.mbarriers.get(&at) else { return };
+        let waited = sent.execution.steps(mbarrier.object) >= mbarrier.phase;
+        if !waited && mbarrier.last.is_known(&sent.base.threads) {
+            let thread = self.thread(warp, lane);
+            self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::MissingWait });
+        }
+    }
+
     /// After a change of the counts: whether the operation belongs to this phase in every run, and whether it is over.
     fn operate(&mut self, cta: Cta, at: u64, pc: Pc, by: Option<(u32, u32, u32)>, sent: &Known, arrival: bool) {
         let Some(mbarrier) = self.mbarriers.get_mut(&(cta, at)) else { return };
@@ -313,15 +328,7 @@ impl Run<'_> {
         // D1: whoever operates on a phase knows that the one before is over.
         if mbarrier.phase > 0 {
             let base = &sent.base.threads;
-            let knows_all = || {
-                !mbarrier.last.by_strands
-                    && mbarrier
-                        .last
-                        .operations
-                        .iter()
-                        .all(|(warp, lanes, time, _)| base.knows_all(*warp, *lanes, *time))
-            };
-            if base.steps(mbarrier.object) < mbarrier.phase && !knows_all() {
+            if base.steps(mbarrier.object) < mbarrier.phase && !mbarrier.last.is_known(base) {
                 doubts.push(Doubt::Matching { pc, rule: Rule::PhaseUnknown });
             }
         }
@@ -355,16 +362,19 @@ impl Run<'_> {
         let mut open: Vec<&Mbarrier> = self.mbarriers.values().collect();
         open.sort_by_key(|mbarrier| mbarrier.object);
         open.iter().for_each(|mbarrier| mbarrier.may_be_over(&mut doubts));
-        let is_missing = |mbarrier: &&&Mbarrier| mbarrier.bytes > 0;
-        let missing: Vec<(Pc, u64, i64)> =
-            open.iter().filter(is_missing).map(|own| (own.this.pc, own.at, own.bytes)).collect();
+        // Bytes in a phase that nobody uses break no rule: the tx-count may be negative.
+        let is_wrong = |own: &&&Mbarrier| own.bytes > 0 || (own.bytes < 0 && !own.this.operations.is_empty());
+        let wrong: Vec<(Pc, u64, i64)> =
+            open.iter().filter(is_wrong).map(|own| (own.this.pc, own.at, own.bytes)).collect();
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
         // A run that hangs says so already.
         if self.stopped || self.warps.iter().any(|warp| !warp.is_done()) {
             return;
         }
-        for (pc, at, bytes) in missing {
-            self.find(3, pc, Finding::Protocol { pc, thread: 0, what: Protocol::MissingBytes { at, bytes } });
+        for (pc, at, bytes) in wrong {
+            let missing = Protocol::MissingBytes { at, bytes };
+            let what = if bytes > 0 { missing } else { Protocol::ExcessBytes { at, bytes: -bytes } };
+            self.find(3, pc, Finding::Protocol { pc, thread: 0, what });
         }
     }
 
@@ -594,6 +604,12 @@ impl Run<'_> {
 }
 
 impl PhaseFacts {
+    /// Whether one who knows this knows all operations of the phase.
+    fn is_known(&self, known: &Clock) -> bool {
+        let knows = |(warp, lanes, time, _): &(u32, u32, u32, View)| known.knows_all(*warp, *lanes, *time);
+        !self.by_strands && self.operations.iter().all(knows)
+    }
+
     /// C1, N: whether some of the operations complete the phase without the others, in another run.
     fn may_complete_early(&self, doubts: &mut Vec<Doubt>) {
         let facts = self;

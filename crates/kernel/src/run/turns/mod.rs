@@ -146,6 +146,7 @@ impl Run<'_> {
             Block::Products { count } => self.parts_have_started(warp, count as usize),
             Block::Memory { version } => self.memory.version != version,
             Block::SyncWarp { mask } => self.leave_sync_warp(warp, mask),
+            Block::Columns { count } => self.has_columns(warp, count),
             Block::Pair { index } => self.peer_has_come(self.warps[warp].cta, index),
             Block::Held => self.released,
             Block::Lanes { mask } => mask & self.warps[warp].alive() & !fragment.mask == 0,
@@ -211,6 +212,7 @@ impl Run<'_> {
             Some(Block::Mbarrier { object, phase }) => self.waiting_for_phase(object, phase),
             Some(Block::Products { .. }) => Waiting::Products,
             Some(Block::Pair { .. }) => Waiting::Peer,
+            Some(Block::Columns { count }) => Waiting::Columns { count },
             Some(Block::Memory { .. } | Block::Question | Block::Ticket | Block::Turn | Block::Held) => Waiting::Memory,
             None => Waiting::Steps,
         }

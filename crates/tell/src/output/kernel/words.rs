@@ -122,6 +122,7 @@ fn waiting(stuck: &Stuck) -> String {
         Waiting::Mbarrier { at, phase, pending, bytes } => {
             format!("for phase {phase} of the mbarrier at {at:#x}: {pending} arrivals and {bytes} bytes are pending")
         }
+        Waiting::Columns { count } => format!("for {count} free columns of tensor memory"),
         Waiting::Peer => "for a warp of the other CTA of its pair".to_owned(),
         Waiting::Products => "for the other warps of its warpgroup".to_owned(),
         Waiting::Memory => "for a value in memory".to_owned(),
@@ -159,6 +160,21 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
             format!("lanes {missing:#x} of its warp do not come to this .aligned instruction, but to another"),
             aligned(*of),
         ),
+        Protocol::Ended { lanes, of } => (
+            format!("lanes {lanes:#x} of its warp have ended, and this .aligned instruction takes all of them"),
+            aligned(*of),
+        ),
+        Protocol::RegistersOfPart { missing } => {
+            (format!("{missing} warps of its warpgroup do not execute this setmaxnreg"), sections::SETMAXNREG)
+        }
+        Protocol::RegistersUnsynchronised => (
+            "the warps of a warpgroup must synchronise between two setmaxnreg; these do not".to_owned(),
+            sections::SETMAXNREG,
+        ),
+        Protocol::ColumnsKept { column, count } => (
+            format!("{count} columns of tensor memory, from column {column} on, are never freed"),
+            sections::TCGEN05_ALLOC,
+        ),
         Protocol::Warpgroup { missing } => {
             (format!("{missing} warps of its warpgroup do not execute this wgmma"), sections::WGMMA_MMA_ASYNC)
         }
@@ -194,6 +210,14 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
         Protocol::NoWgmmaFence { name: None } => {
             ("no wgmma.fence stands before the first product".to_owned(), sections::WGMMA_FENCE)
         }
+        Protocol::MissingWait => (
+            "an arrival in the next phase must come after a wait for the one before; no wait need come first"
+                .to_owned(),
+            sections::MBARRIER_ARRIVE_ON,
+        ),
+        Protocol::ExcessBytes { at, bytes } => {
+            (format!("{bytes} bytes come at the mbarrier at {at:#x} that nobody expects"), sections::MBARRIER)
+        }
         Protocol::MissingBytes { at, bytes } => {
             (format!("{bytes} bytes are expected at the mbarrier at {at:#x} and never come"), sections::MBARRIER)
         }
@@ -212,7 +236,7 @@ fn aligned(of: Aligned) -> &'static str {
         Aligned::TensorMemory => sections::TCGEN05_ISSUE_GRANULARITY,
         Aligned::Matrix => sections::WARP_MATRIX,
         Aligned::Tensormap => sections::TENSORMAP_CP_FENCEPROXY,
-        Aligned::Registers => "",
+        Aligned::Registers => sections::SETMAXNREG,
     }
 }
 
@@ -259,6 +283,7 @@ fn cause(cause: Cause) -> &'static str {
         Cause::Unknown => "data that the launch does not give",
         Cause::Read => "a value that depends on which thread is faster",
         Cause::Uninitialised => "a register that was never written",
+        Cause::Columns => "which columns tcgen05.alloc gives, which only addresses of tensor memory may depend on",
         Cause::Token => "the state that an arrival returns, which only a wait may look at",
     }
 }
@@ -269,6 +294,11 @@ fn rule_text(rule: Rule) -> &'static str {
         Rule::PhaseUnknown => "who operates on this phase need not know that the one before is complete",
         Rule::PhaseOvertaken => "the next phase may be complete before this wait looks: it would wait for another one",
         Rule::PhaseBytes => "the bytes that are expected and those that come need not belong to one phase",
+        Rule::LanesEnd => {
+            "lanes of the warp that leave this barrier out need not have ended when the others come to it"
+        }
+        Rule::Columns => "whether this allocation waits for another one's columns is a matter of time",
+        Rule::OwnerEnds => "only relaxed synchronisation puts this before the end of the CTA whose shared memory it is",
         Rule::NoComplete => "an arrival with .noComplete may be the last of its phase",
     }
 }

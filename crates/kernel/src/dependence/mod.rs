@@ -1,5 +1,7 @@
 //! Which registers a load decides, and whether a fence is executed or not by what was loaded (H6 of docs/kernels.md).
 
+pub(crate) mod placement;
+
 use crate::code::op::{Op, Register, Space};
 use crate::code::{Entry, Instruction};
 

@@ -1,0 +1,288 @@
+//! Rules about who executes what: registers of a warpgroup, columns of tensor memory, lanes that end early, the life of shared
+//! memory. A kernel that breaks one is not proved.
+
+use fencepost_kernel::report::{Cause, Doubt, Finding, Protocol, Report, Rule};
+
+use crate::undefined::breaks;
+use crate::values::{LAUNCH, answer, answer_to, proved};
+
+fn doubted(report: &Report, rule: Rule) -> bool {
+    let is = |doubt: &Doubt| matches!(doubt, Doubt::Matching { rule: own, .. } if *own == rule);
+    report.findings.is_empty() && report.doubts.iter().any(is)
+}
+
+fn hangs(report: &Report) -> bool {
+    report.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. }))
+}
+
+/// The second half of each warp leaves the barrier out and ends.
+fn leaving(work: &str, between: &str) -> Report {
+    answer(
+        "",
+        &format!(
+            "and.b32 %r2, %r1, 31;\nsetp.ge.u32 %p1, %r2, 16;\n@%p1 bra OUT;\n{between}\nbar.sync 0;\nret;\nOUT:\n{work}"
+        ),
+    )
+}
+
+#[test]
+fn lanes_that_leave_out_a_barrier_have_ended_before_it() {
+    // It may as well have ended at once.
+    assert!(proved(&leaving("add.u32 %r3, %r2, 1;", "")), "{:?}", leaving("", ""));
+    let report = leaving("st.global.u32 [%rd2], %r1;", "");
+    assert!(doubted(&report, Rule::LanesEnd), "{report:?}");
+    // The others know that it has.
+    let meet = "bar.warp.sync -1;";
+    let report = leaving(&format!("st.global.u32 [%rd2], %r1;\n{meet}"), meet);
+    assert!(proved(&report), "{report:?}");
+    // What all lanes do together is before they part.
+    let body = "st.global.u32 [%rd2], %r1;\nand.b32 %r2, %r1, 31;\nsetp.ge.u32 %p1, %r2, 16;\n@%p1 bra END;\nbar.sync 0;\nEND:";
+    assert!(proved(&answer("", body)));
+}
+
+/// 256 threads; `%p1` is set in the warps that come.
+fn of_warpgroups(body: &str) -> Report {
+    let start = "shr.u32 %r2, %r1, 5;\n";
+    answer_to(&LAUNCH.replace("[64]", "[256]"), "", &format!("{start}{body}"))
+}
+
+#[test]
+fn a_warpgroup_changes_its_registers_together() {
+    let limit = "setmaxnreg.dec.sync.aligned.u32 40;";
+    assert!(proved(&of_warpgroups(limit)));
+    let whole = of_warpgroups(&format!("setp.lt.u32 %p1, %r2, 4;\n@!%p1 bra END;\n{limit}\nEND:"));
+    assert!(proved(&whole), "{whole:?}");
+    for (which, missing) in [("setp.ne.u32 %p1, %r2, 3;", 1), ("setp.eq.u32 %p1, %r2, 7;", 3)] {
+        let part = of_warpgroups(&format!("{which}\n@!%p1 bra END;\n{limit}\nEND:"));
+        let is = |what: &Protocol| matches!(what, Protocol::RegistersOfPart { .. });
+        assert!(breaks(&part, is), "{missing} {part:?}");
+    }
+    // One each for two parts of a warpgroup, with the same number or not.
+    let parts = |other: &str| {
+        let second = limit.replace("40", other);
+        of_warpgroups(&format!(
+            "and.b32 %r3, %r2, 1;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra EVEN;\n{limit}\nbra END;\nEVEN:\n{second}\nEND:"
+        ))
+    };
+    assert!(proved(&parts("40")), "{:?}", parts("40"));
+    assert!(breaks(&parts("48"), |what| matches!(what, Protocol::RegistersOfPart { missing: 2 })));
+    // A CTA of two warps has no whole warpgroup.
+    assert!(breaks(&answer("", limit), |what| matches!(what, Protocol::RegistersOfPart { missing: 2 })));
+    for count in [16, 36, 264] {
+        let report = of_warpgroups(&limit.replace("40", &count.to_string()));
+        assert!(matches!(report.findings[..], [Finding::BadOperand { .. }]), "{report:?}");
+    }
+}
+
+#[test]
+fn warps_synchronise_between_two_limits_of_registers() {
+    let (down, up) = ("setmaxnreg.dec.sync.aligned.u32 40;", "setmaxnreg.inc.sync.aligned.u32 80;");
+    let report = of_warpgroups(&format!("{down}\n{up}"));
+    assert!(breaks(&report, |what| matches!(what, Protocol::RegistersUnsynchronised)), "{report:?}");
+    let report = of_warpgroups(&format!("{down}\nbar.sync 0;\n{up}"));
+    assert!(proved(&report), "{report:?}");
+    // The second changes nothing.
+    let repeated = of_warpgroups(&format!("{down}\n{down}"));
+    assert!(proved(&repeated), "{repeated:?}");
+    assert!(repeated.assumptions.iter().any(|text| text.contains("setmaxnreg that leaves")), "{repeated:?}");
+    assert!(report.assumptions.iter().any(|text| text.contains("setmaxnreg")), "{:?}", report.assumptions);
+}
+
+/// Two warps: `%p1` is set in the first, `%r9` is where addresses come, `%r10` the address of the first 32 columns.
+fn with_columns(body: &str) -> Report {
+    answer("", &format!("setp.lt.u32 %p1, %r1, 32;\nmov.u32 %r9, s;\n{body}"))
+}
+
+fn alloc(at: u32, count: u32) -> String {
+    format!("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9+{at}], {count};\n")
+}
+
+fn free(count: u32) -> String {
+    format!("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, {count};\n")
+}
+
+const READ: &str = "bar.warp.sync -1;\nld.shared.u32 %r10, [%r9];\n";
+/// Columns that a warp allocates and frees.
+fn own(at: u32, count: u32) -> String {
+    alloc(at, count) + &READ.replace("[%r9]", &format!("[%r9+{at}]")) + &free(count)
+}
+
+const GIVE_UP: &str = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n";
+
+/// What the first warp does, and the second.
+fn two_warps(first: &str, second: &str) -> Report {
+    with_columns(&format!("@!%p1 bra SECOND;\n{first}\nbra END;\nSECOND:\n{second}\nEND:"))
+}
+
+fn tensor_error(report: &Report) -> bool {
+    breaks(report, |what| matches!(what, Protocol::TensorMemory(_)))
+}
+
+#[test]
+fn columns_are_freed_before_the_kernel_ends() {
+    let report = two_warps(&[&alloc(0, 32), READ, GIVE_UP, &free(32)].concat(), "");
+    assert!(proved(&report), "{report:?}");
+    let report = two_warps(&[&alloc(0, 32), READ].concat(), "");
+    assert!(breaks(&report, |what| matches!(what, Protocol::ColumnsKept { count: 32, .. })), "{report:?}");
+    for wrong in ["add.u32 %r10, %r10, 32;\n", ""] {
+        let count = if wrong.is_empty() { 64 } else { 32 };
+        let report = two_warps(&[&alloc(0, 32), READ, wrong, &free(count)].concat(), "");
+        assert!(tensor_error(&report), "{report:?}");
+    }
+}
+
+#[test]
+fn allocations_do_not_grow_and_come_before_the_right_is_given_up() {
+    let two = |first: u32, second: u32| own(0, first) + &own(4, second);
+    assert!(proved(&two_warps(&two(64, 32), "")));
+    assert!(tensor_error(&two_warps(&two(32, 64), "")));
+    // Nothing orders them.
+    assert!(tensor_error(&two_warps(&own(0, 64), &own(4, 32))));
+    let after = two_warps(&format!("{}bar.sync 0;\n", own(0, 64)), &format!("bar.sync 0;\n{}", own(4, 32)));
+    assert!(proved(&after), "{after:?}");
+    assert!(tensor_error(&two_warps(&[GIVE_UP, &own(0, 32)].concat(), "")));
+    // The other warp may be faster.
+    assert!(tensor_error(&two_warps(&own(0, 32), GIVE_UP)));
+    let after = two_warps(&format!("{}bar.sync 0;\n", own(0, 32)), &format!("bar.sync 0;\n{GIVE_UP}"));
+    assert!(proved(&after), "{after:?}");
+}
+
+#[test]
+fn one_kernel_has_one_cta_group() {
+    let report = two_warps(&[&alloc(0, 32), READ, &GIVE_UP.replace("::1", "::2"), &free(32)].concat(), "");
+    assert!(tensor_error(&report), "{report:?}");
+}
+
+#[test]
+fn an_allocation_waits_for_columns() {
+    // The first has its columns when the second asks, so that the second comes behind the first in every run.
+    let first = format!("{}bar.sync 0;\nbar.warp.sync -1;\n{}", [&alloc(0, 512), READ].concat(), free(512));
+    let report = two_warps(&first, &format!("bar.sync 0;\n{}", own(4, 512)));
+    assert!(proved(&report), "{report:?}");
+    // Nobody frees them.
+    let report = two_warps(&[&alloc(0, 512), READ, "bar.sync 0;\n"].concat(), &format!("bar.sync 0;\n{}", own(4, 512)));
+    assert!(hangs(&report), "{report:?}");
+    // Who comes first is a matter of time.
+    let report = two_warps(&own(0, 512), &own(4, 512));
+    assert!(doubted(&report, Rule::Columns), "{report:?}");
+    // There is room for both.
+    let report = two_warps(&own(0, 256), &own(4, 256));
+    assert!(proved(&report), "{report:?}");
+    // Each may have one of two, and wait for the other's.
+    let twice = |at: u32| {
+        let second = format!("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9+{}], 256;\n", at + 8);
+        let read =
+            format!("bar.warp.sync -1;\nld.shared.u32 %r10, [%r9+{at}];\nld.shared.u32 %r11, [%r9+{}];\n", at + 8);
+        alloc(at, 256) + &second + &read + &free(256) + &free(256).replace("%r10", "%r11")
+    };
+    let report = two_warps(&twice(0), &twice(16));
+    assert!(doubted(&report, Rule::Columns), "{report:?}");
+}
+
+#[test]
+fn only_addresses_depend_on_which_columns_are_given() {
+    let decided = |body: &str| {
+        let report = two_warps(&[&alloc(0, 32), READ, body, &free(32)].concat(), "");
+        report.doubts.iter().any(|doubt| matches!(doubt, Doubt::Decided { by: Cause::Columns, .. }))
+    };
+    assert!(decided("setp.eq.u32 %p2, %r10, 0;\n@!%p2 bra OVER;\nst.global.u32 [%rd2], %r1;\nOVER:\n"));
+    assert!(decided("mul.wide.u32 %rd3, %r10, 4;\nadd.u64 %rd3, %rd3, %rd2;\nst.global.u32 [%rd3], %r1;\n"));
+    assert!(!decided(
+        "add.u32 %r11, %r10, 1;\ntcgen05.ld.sync.aligned.32x32b.x1.b32 {%r3}, [%r11];\ntcgen05.wait::ld.sync.aligned;\n"
+    ));
+    assert!(!decided("st.global.u32 [%rd2], %r10;\n"));
+}
+
+#[test]
+fn the_size_of_shared_memory_on_the_gpu_is_not_the_launchs() {
+    let decides = |register: &str| answer("", &format!("mov.u32 %r9, {register};\n{}", crate::values::BRANCH));
+    assert!(!decides("%total_smem_size").doubts.is_empty());
+    assert!(proved(&decides("%dynamic_smem_size")));
+}
+
+/// The first CTA accesses the second one's shared memory; the cluster meets, and ends.
+fn remote(access: &str, arrive: &str) -> Report {
+    let launch = LAUNCH.replace("block = [64]", "block = [32]\ngrid = [2]\ncluster = [2]");
+    let body = format!(
+        "mov.u32 %r3, s;\nmov.u32 %r5, %cluster_ctarank;\nsetp.ne.u32 %p1, %r5, 0;\nsetp.ne.u32 %p2, %r1, 0;\nor.pred %p3, %p1, %p2;\n\
+         barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nmapa.shared::cluster.u32 %r4, %r3, 1;\n@!%p3 {access}\n\
+         barrier.cluster.arrive{arrive}.aligned;\nbarrier.cluster.wait.aligned;"
+    );
+    answer_to(&launch, "", &body)
+}
+
+#[test]
+fn an_access_to_another_cta_is_complete_before_that_cta_ends() {
+    for access in ["st.shared::cluster.u32 [%r4], %r1;", "ld.shared::cluster.u32 %r6, [%r4];"] {
+        let report = remote(access, ".relaxed");
+        assert!(doubted(&report, Rule::OwnerEnds), "{access} {report:?}");
+        assert!(proved(&remote(access, "")), "{access}");
+    }
+}
+
+/// Thread 0 has an mbarrier for one arrival, `%r4`; `%p1` is set for the other threads.
+fn with_mbarrier(body: &str) -> Report {
+    answer(
+        "",
+        &format!(
+            "mov.u32 %r4, m;\nmov.u32 %r3, s;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra END;\n\
+             mbarrier.init.shared::cta.b64 [%r4], 1;\n{body}\nEND:"
+        ),
+    )
+}
+
+const ARRIVE: &str = "mbarrier.arrive.shared::cta.b64 _, [%r4];\n";
+
+#[test]
+fn somebody_waits_for_a_phase_before_the_next_arrival() {
+    let wait = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra W;\n";
+    let report = with_mbarrier(&[ARRIVE, wait, ARRIVE].concat());
+    assert!(proved(&report), "{report:?}");
+    let report = with_mbarrier(&[ARRIVE, ARRIVE].concat());
+    assert!(breaks(&report, |what| matches!(what, Protocol::MissingWait)), "{report:?}");
+}
+
+const COPY: &str = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 16, [%r4];\n";
+
+#[test]
+fn bytes_that_nobody_expects_are_too_many() {
+    assert!(proved(&with_mbarrier(COPY)));
+    let expect = "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r4], 16;\n";
+    let other = COPY.replace("[%r3]", "[%r3+16]");
+    let report = with_mbarrier(&[expect, COPY, &other].concat());
+    assert!(breaks(&report, |what| matches!(what, Protocol::ExcessBytes { bytes: 16, .. })), "{report:?}");
+}
+
+#[test]
+fn a_copy_that_outlives_its_cta_is_assumed_to_find_its_memory() {
+    let assumes = |report: &Report| report.assumptions.iter().any(|text| text.contains("exit-with-bulk-stores"));
+    let expect = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;\n";
+    let wait = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra W;\n";
+    let waited = with_mbarrier(&[expect, COPY, wait].concat());
+    assert!(proved(&waited) && !assumes(&waited), "{waited:?}");
+    let left = with_mbarrier(&[expect, COPY].concat());
+    assert!(proved(&left) && assumes(&left), "{left:?}");
+    let store = "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r3], 16;\ncp.async.bulk.commit_group;\n";
+    let read = with_mbarrier(&[store, "cp.async.bulk.wait_group.read 0;\n"].concat());
+    assert!(proved(&read) && !assumes(&read), "{read:?}");
+    assert!(assumes(&with_mbarrier(store)));
+}
+
+#[test]
+fn an_asynchronous_store_has_its_mbarrier_where_it_goes() {
+    let launch = LAUNCH.replace("block = [64]", "block = [32]\ngrid = [2]\ncluster = [2]");
+    let meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+    let store = |to: u32, mbarrier: u32| {
+        let body = format!(
+            "mov.u32 %r3, s;\nmov.u32 %r4, m;\nmov.u32 %r5, %cluster_ctarank;\nsetp.ne.u32 %p1, %r1, 0;\nsetp.ne.u32 %p2, %r5, 0;\n\
+             @%p1 bra READY;\nmbarrier.init.shared::cta.b64 [%r4], 1;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 4;\n\
+             fence.mbarrier_init.release.cluster;\nREADY:\n{meet}mapa.shared::cluster.u32 %r6, %r3, {to};\n\
+             mapa.shared::cluster.u32 %r7, %r4, {mbarrier};\nor.pred %p3, %p1, %p2;\n\
+             @!%p3 st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r6], %r1, [%r7];\n{meet}"
+        );
+        answer_to(&launch, "", &body)
+    };
+    let misplaced = |report: &Report| report.findings.iter().any(|own| matches!(own, Finding::BadOperand { .. }));
+    assert!(misplaced(&store(1, 0)) && misplaced(&store(0, 1)));
+    assert!(!misplaced(&store(1, 1)) && !misplaced(&store(0, 0)));
+}
