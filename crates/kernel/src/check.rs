@@ -10,11 +10,14 @@ use crate::dependence::placement::placement_decides;
 use crate::launch::Launch;
 use crate::order::policy::Policy;
 use crate::report::{Cause, Doubt, Finding, Report, Sliced};
-use crate::run::{Credit, Last, Late, Options, Outcome, Place, Run};
+use crate::run::{Credit, Elected, Last, Late, Options, Outcome, Place, Run};
 use crate::slice::orders::{Found, in_every_order};
 
 /// Assumed of a launch that is checked without those around it.
 pub const ALONE: &str = "no other kernel runs at the same time (griddepcontrol does nothing)";
+
+const ELECTED_FIRST: &str = "elect.sync elects the first lane of its mask";
+const ELECTED_LAST: &str = "elect.sync elects the first lane of its mask or the last, each of which was run";
 
 /// How much is tried.
 #[derive(Clone, Debug)]
@@ -114,6 +117,11 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
     }
     // What threads tell each other through memory matters only where the rest does not do.
     let by_reads = |doubt: &Doubt| matches!(doubt, Doubt::Decided { by: Cause::Read, .. });
+    if first.is_clean()
+        && let Some(report) = question.with_another_lane()
+    {
+        return report;
+    }
     if first.is_clean() || (first.flags.is_empty() && !first.doubts.iter().any(by_reads)) {
         return question.settled(&question.plain(Credit::Determined, 0), first);
     }
@@ -175,6 +183,16 @@ impl Question<'_> {
 
     fn run(&self, options: Options) -> Outcome {
         Run::new(self.module, self.entry, self.launch, options).run()
+    }
+
+    /// `elect.sync` may elect another lane: what a run says in which it does. None if nobody elects.
+    fn with_another_lane(&self) -> Option<Report> {
+        self.entry.code.iter().find(|own| matches!(own.op, Op::Elect { .. }))?;
+        let options = Options { elected: Elected::Last, ..self.plain(Credit::Determined, 0) };
+        let mut report = self.settled(&options, self.run(options.clone()));
+        let first = report.assumptions.iter_mut().find(|own| **own == ELECTED_FIRST);
+        first.into_iter().for_each(|own| *own = ELECTED_LAST);
+        Some(report)
     }
 
     /// The report of a run, with the readings that its races depend on.
@@ -275,7 +293,7 @@ fn unchecked(entry: &Entry) -> Vec<&'static str> {
         rules.push("all lanes of a warp that are not at their end are together where activemask finds them so");
     }
     if has(|op| matches!(op, Op::Elect { .. })) {
-        rules.push("elect.sync elects the first lane of its mask");
+        rules.push(ELECTED_FIRST);
     }
     if has(|op| matches!(op, Op::Tcgen05Alloc { .. })) {
         rules.push("tcgen05.alloc gives the first free columns");

@@ -320,7 +320,7 @@ impl Run<'_> {
                 self.touch_with(record, &views, lane, region, offset, bytes, 0, same);
                 self.set_writing(false);
                 let messages = if strong {
-                    self.messages_of(warp, lane, access.order.releases(), access.scope)
+                    self.messages_of(warp, lane, (region, offset), access.order.releases(), access.scope)
                 } else {
                     Vec::new()
                 };
@@ -442,6 +442,10 @@ impl Run<'_> {
             // Whose turn it is, knows what those before have left.
             let in_turn = self.in_turn((region, offset));
             let known = Rc::clone(&self.order.views(warp as u32, lane).known.base.threads);
+            // What an acquire hears comes before its own write, too.
+            if to.is_some() {
+                self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
+            }
             self.set_writing(true);
             let touched = self.touch_lane(warp, record, lane, region, offset, u64::from(size));
             self.set_writing(false);
@@ -474,10 +478,7 @@ impl Run<'_> {
             // A sum of integers in any order is the same; what each addend saw is not.
             let value = new.unwrap_or(old);
             changed |= value != old;
-            if to.is_some() {
-                self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
-            }
-            let mut messages = self.messages_of(warp, lane, access.order.releases(), access.scope);
+            let mut messages = self.messages_of(warp, lane, (region, offset), access.order.releases(), access.scope);
             if value != old || operation != Atomic::CompareAndSwap {
                 // A read-modify-write hands on what was published before it (8.9.2).
                 if let Some(before) = self.messages.get(&(region, offset)) {

@@ -1,9 +1,9 @@
 //! Instructions of several lanes at once: shuffles, votes, elections, `bar.warp.sync` (9.7.9, 9.7.14).
 
-use super::Run;
 use super::flag::symbol::Operand;
 use super::taint;
 use super::warp::{Block, Fragment, lanes};
+use super::{Elected, Run};
 use crate::code::op::{Aligned, Op, Pc, Shuffle, Source, Vote};
 use crate::code::ty::Ty;
 use crate::report::{Cause, Doubt, Finding, Protocol, Rule};
@@ -222,7 +222,10 @@ impl Run<'_> {
                 self.set_taint(warp, *to, members, taint);
             }
             Op::Elect { to, elected, .. } => {
-                let leader = members.trailing_zeros();
+                let leader = match self.options.elected {
+                    Elected::First => members.trailing_zeros(),
+                    Elected::Last => 31 - members.leading_zeros().min(31),
+                };
                 for lane in lanes(members) {
                     if let Some(to) = to {
                         self.warps[warp].set(*to, lane, u64::from(leader));

@@ -46,6 +46,13 @@ pub enum Credit {
     Observed,
 }
 
+/// The lane of its mask that `elect.sync` elects: any, and the same for the same mask (9.7.15.15).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Elected {
+    First,
+    Last,
+}
+
 #[derive(Clone, Debug)]
 pub struct Options {
     pub policy: Policy,
@@ -61,13 +68,15 @@ pub struct Options {
     pub turns: Rc<Turns>,
     /// A wait that comes late.
     pub hold: Option<Late>,
+    /// Whom `elect.sync` elects.
+    pub elected: Elected,
 }
 
 impl Options {
     /// One run from the start, nothing held back.
     pub fn plain(policy: Policy, credit: Credit, seed: u64, steps: u64) -> Options {
         let (places, last, turns) = (Rc::default(), Rc::default(), Rc::default());
-        Options { policy, credit, seed, steps, places, last, turns, hold: None }
+        Options { policy, credit, seed, steps, places, last, turns, hold: None, elected: Elected::First }
     }
 }
 
@@ -97,6 +106,8 @@ pub struct Run<'a> {
     /// Strong reads by their records.
     reads: HashMap<RecordId, u32>,
     messages: HashMap<(Region, u64), Vec<Rc<Message>>>,
+    /// What each thread's last release at a place has published.
+    released_at: HashMap<(u32, Region, u64), Vec<Rc<Message>>>,
     /// What `fence.sc` has published so far, by CTA and scope.
     sc_fences: Vec<Rc<Message>>,
     findings: BTreeMap<(u8, Pc, u32), Finding>,
@@ -192,6 +203,7 @@ impl<'a> Run<'a> {
             taints,
             reads: HashMap::new(),
             messages: HashMap::new(),
+            released_at: HashMap::new(),
             sc_fences: Vec::new(),
             findings: BTreeMap::new(),
             doubts: BTreeSet::new(),

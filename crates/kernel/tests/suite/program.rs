@@ -836,13 +836,22 @@ impl Program {
         }) && !self.lanes_diverge()
     }
 
-    /// Whether a lane of a warp would come to an instruction of the whole warp, and another one would not.
+    /// Whether lanes of a warp would come to different instructions of the whole warp, or wait for one that waits for them there.
     fn lanes_diverge(&self) -> bool {
         let of_a_warp =
             |item: Item| matches!(item, Item::TensorLoad { .. } | Item::TensorStore { .. } | Item::TensorWait { .. });
         let comes = |thread: &&Thread| thread.lines.iter().any(|line| of_a_warp(line.item));
-        let in_cta = |cta: u32| self.threads.iter().filter(|thread| thread.cta == cta).count();
-        self.threads.iter().filter(comes).any(|thread| in_cta(thread.cta) > 1)
+        let ctas: Vec<u32> = self.threads.iter().filter(comes).map(|thread| thread.cta).collect();
+        let goes_on = |thread: &Thread| {
+            let behind = thread.lines.iter().skip_while(|line| !of_a_warp(line.item));
+            behind.into_iter().any(|line| !of_a_warp(line.item))
+        };
+        // A barrier of the CTA waits for the lane that waits for its warp.
+        let bars = |thread: &Thread| thread.lines.iter().filter(|line| matches!(line.item, Item::Bar { .. })).count();
+        let later =
+            |thread: &Thread| self.threads.iter().any(|other| other.cta == thread.cta && bars(other) > bars(thread));
+        let waits = self.threads.iter().filter(comes).any(later);
+        self.threads.iter().any(goes_on) || waits || (1..ctas.len()).any(|at| ctas[..at].contains(&ctas[at]))
     }
 
     pub(crate) fn kernel(&self, layout: Layout) -> Text {

@@ -286,3 +286,20 @@ fn an_asynchronous_store_has_its_mbarrier_where_it_goes() {
     assert!(misplaced(&store(1, 0)) && misplaced(&store(0, 1)));
     assert!(!misplaced(&store(1, 1)) && !misplaced(&store(0, 0)));
 }
+
+#[test]
+fn elect_sync_may_elect_any_lane() {
+    let launch = LAUNCH.replace("[64]", "[32]");
+    let elects = |between: &str| {
+        let body = format!(
+            "mov.u32 %r3, s;\nsetp.ne.u32 %p1, %r1, 0;\n@!%p1 st.shared.u32 [%r3], %r1;\n{between}\n\
+             elect.sync %r5|%p2, -1;\n@%p2 ld.shared.u32 %r6, [%r3];"
+        );
+        answer_to(&launch, "", &body)
+    };
+    let report = elects("");
+    assert!(report.findings.iter().any(|finding| matches!(finding, Finding::Race { .. })), "{report:?}");
+    let report = elects("bar.warp.sync -1;");
+    assert!(proved(&report), "{report:?}");
+    assert!(report.assumptions.iter().any(|text| text.contains("or the last")), "{:?}", report.assumptions);
+}

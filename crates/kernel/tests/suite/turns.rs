@@ -299,3 +299,36 @@ fn a_load_of_a_lock_need_not_see_the_last_turn() {
         assert!(!matches!(said(&looks(load), 2, 32), Said::Proved(_)), "{load}");
     }
 }
+
+/// The write of an `atom.acquire` comes after what it acquires, as its read does.
+#[test]
+fn a_weak_read_of_a_lock_under_it_is_over_before_the_next_taker() {
+    let take = TAKE.replace("atom.global", "atom.acquire.gpu.global");
+    let body = |give: &str| format!("@%p1 bra END;\n{take}{ADD}ld.global.u32 %r9, [%rd1];\n{give}\nEND:");
+    assert_eq!(said(&body("st.release.gpu.global.u32 [%rd1], 0;"), 2, 32), Said::Proved(2));
+    assert_eq!(said(&body("st.relaxed.gpu.global.u32 [%rd1], 0;"), 2, 32), Said::Race);
+}
+
+/// Release pattern (b) of 8.8: a release, and a strong write of the same thread to the same place behind it.
+#[test]
+fn a_relaxed_store_behind_a_release_hands_on_what_was_released() {
+    let body = |stores: &str| {
+        format!(
+            "@%p1 bra END;\nsetp.ne.u32 %p3, %r2, 0;\n@%p3 bra WAIT;\nst.global.u32 [%rd2], 7;\n{stores}\nbra END;\n\
+             WAIT: ld.acquire.gpu.global.u32 %r3, [%rd1];\nsetp.ne.u32 %p2, %r3, 2;\n@%p2 bra WAIT;\n\
+             ld.global.u32 %r4, [%rd2];\nEND:"
+        )
+    };
+    let (first, second) = ("st.release.gpu.global.u32 [%rd1], 1;", "st.relaxed.gpu.global.u32 [%rd1], 2;");
+    assert_eq!(said(&body(&format!("{first}\n{second}")), 2, 1), Said::Proved(0));
+    assert_eq!(
+        said(&body(&format!("{first}\natom.relaxed.gpu.global.add.u32 %r5, [%rd1], 1;")), 2, 1),
+        Said::Proved(0)
+    );
+    assert_eq!(said(&body(second), 2, 1), Said::Race);
+    // To another place.
+    let elsewhere = first.replace("[%rd1]", "[%rd3]");
+    assert_eq!(said(&body(&format!("{elsewhere}\n{second}")), 2, 1), Said::Race);
+    // What comes behind the release was not released.
+    assert_eq!(said(&body(&format!("{first}\nst.global.u32 [%rd2], 8;\n{second}")), 2, 1), Said::Race);
+}

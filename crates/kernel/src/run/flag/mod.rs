@@ -425,7 +425,7 @@ impl Run<'_> {
             let cta = self.warps[warp].cta;
             let scope = (access.order != crate::code::op::Order::Weak).then_some(access.scope);
             let messages = if scope.is_some() {
-                self.messages_of(warp, lane, access.order.releases(), access.scope)
+                self.messages_of(warp, lane, (region, start), access.order.releases(), access.scope)
             } else {
                 Vec::new()
             };

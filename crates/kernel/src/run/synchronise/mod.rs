@@ -133,15 +133,26 @@ impl Run<'_> {
         fences.filter_map(known).collect()
     }
 
-    /// The messages of a strong write by one lane.
-    pub(in crate::run) fn messages_of(&self, warp: usize, lane: u32, releases: bool, scope: Scope) -> Vec<Rc<Message>> {
-        let cta = self.warps[warp].cta;
+    /// The messages of a strong write by one lane: its own release, that of an earlier one of the thread to the same place, and of
+    /// fences before it (8.8).
+    pub(in crate::run) fn messages_of(
+        &mut self,
+        warp: usize,
+        lane: u32,
+        at: (Region, u64),
+        releases: bool,
+        scope: Scope,
+    ) -> Vec<Rc<Message>> {
+        let (cta, thread) = (self.warps[warp].cta, self.thread(warp, lane));
         let views = self.order.views(warp as u32, lane);
         let time = self.order.time(warp as u32);
         let mut messages = Vec::new();
         if releases {
             let known = views.sent(cta, warp as u32, 1 << lane, time);
             messages.push(Rc::new(Message { known, scope, cta }));
+            self.released_at.insert((thread, at.0, at.1), messages.clone());
+        } else if let Some(before) = self.released_at.get(&(thread, at.0, at.1)) {
+            messages.clone_from(before);
         }
         let fences = self.released_by_fences(warp, lane).into_iter();
         messages.extend(fences.map(|(scope, known)| Rc::new(Message { known, scope, cta })));
