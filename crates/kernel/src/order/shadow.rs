@@ -1,6 +1,7 @@
 //! Shadow memory: who last wrote and who has read each cell, as far as a later access may still race with it.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::record::RecordId;
 use super::views::{Cta, Domain};
@@ -49,7 +50,9 @@ impl Entries {
 
     /// Keeps what `keep` says, which may also take lanes away.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Entry) -> bool) {
-        self.rest.retain_mut(&mut keep);
+        if !self.rest.is_empty() {
+            self.rest.retain_mut(&mut keep);
+        }
         if let Some(first) = &mut self.first
             && !keep(first)
         {
@@ -85,7 +88,33 @@ const PAGE: usize = 256;
 /// Pages of cells, made when they are touched.
 #[derive(Default)]
 pub(super) struct Shadow {
-    pages: HashMap<(Region, u64), Box<[Cell; PAGE]>>,
+    pages: HashMap<(Region, u64), Box<[Cell; PAGE]>, BuildHasherDefault<PageHasher>>,
+}
+
+/// Pages are looked up at every access: a product and a rotation for each number of the key.
+#[derive(Default)]
+struct PageHasher(u64);
+
+impl Hasher for PageHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_isize(&mut self, number: isize) {
+        self.write_u64(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
 }
 
 impl Shadow {

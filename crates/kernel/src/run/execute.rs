@@ -718,13 +718,20 @@ impl Run<'_> {
     /// A result that is not computed stands for itself: equal operands of one instruction give equal tokens.
     fn tokens_of(&mut self, warp: usize, pc: Pc, active: u32, to: &[Register], from: &[Source], commutes: bool) {
         for lane in lanes(active) {
-            let mut values: Vec<u64> = from.iter().map(|source| self.warps[warp].get(*source, lane)).collect();
-            if commutes && values.len() >= 2 {
-                values[..2].sort_unstable();
-            }
+            let own = &self.warps[warp];
             // What several registers at once stand for depends on the lane.
-            let place = if to.len() > 1 { u64::from(self.thread(warp, lane)) + 1 } else { 0 };
-            let mut token = values.iter().fold(mix(u64::from(pc) + 1, place), |token, value| mix(token, *value));
+            let place = if to.len() > 1 { u64::from(own.thread + lane) + 1 } else { 0 };
+            let start = mix(u64::from(pc) + 1, place);
+            // Products have many operands: a lighter mix, as each register has a full one behind it.
+            let light = |token: u64, value: u64| (token.rotate_left(23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let with = |token: u64, source: &Source| light(token, own.get(*source, lane));
+            let mut token = match from {
+                [a, b, rest @ ..] if commutes => {
+                    let (a, b) = (own.get(*a, lane), own.get(*b, lane));
+                    rest.iter().fold(light(light(start, a.min(b)), a.max(b)), with)
+                }
+                _ => from.iter().fold(start, with),
+            };
             for to in to {
                 token = mix(token, u64::from(*to));
                 // A finite float: sums of tokens commute.
