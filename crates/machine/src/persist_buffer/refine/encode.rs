@@ -387,7 +387,7 @@ mod tests {
             question.take(&mut after, step).ok().map(|()| packed(question, &after))
         };
         let mut all: Vec<_> = steps.into_iter().map(after).collect();
-        all.shared_sort();
+        all.sort();
         all
     }
 
