@@ -153,7 +153,7 @@ impl MayValues {
             }
         }
         for (_, held) in growth.held.iter_mut().enumerate().filter(|(at, _)| is_stale(*at)) {
-            held.values.shared_sort();
+            held.values.sort_unstable();
             held.values.dedup();
         }
     }
