@@ -16,6 +16,7 @@ use std::time::Duration;
 use fencepost_check::test::neutral::is_neutral;
 use fencepost_kernel::container::ENDINGS;
 use fencepost_syntax::Source;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::signals::CANCELLED;
 use crate::visible;
@@ -254,7 +255,7 @@ fn entries(path: &Path, found: &mut Collected) -> Vec<PathBuf> {
             }
         }
     }
-    all.sort();
+    all.shared_sort();
     all
 }
 

@@ -6,10 +6,11 @@
 //! not end by itself at its limits. Threads cannot be ended from outside; such work goes on beside the rest, and the end
 //! of the process ends it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fencepost_syntax::limits::{self, Ended};
@@ -60,6 +61,45 @@ impl Start {
     }
 }
 
+/// Results on their way from the workers to the first thread. The channel only says that one is there: a channel of results
+/// would be compiled once for each type of them.
+struct Sender<R> {
+    results: Arc<Mutex<VecDeque<R>>>,
+    bell: mpsc::Sender<()>,
+}
+
+struct Receiver<R> {
+    results: Arc<Mutex<VecDeque<R>>>,
+    bell: mpsc::Receiver<()>,
+}
+
+fn channel<R>() -> (Sender<R>, Receiver<R>) {
+    let (results, (ring, bell)) = (Arc::new(Mutex::new(VecDeque::new())), mpsc::channel());
+    (Sender { results: Arc::clone(&results), bell: ring }, Receiver { results, bell })
+}
+
+impl<R> Clone for Sender<R> {
+    fn clone(&self) -> Sender<R> {
+        Sender { results: Arc::clone(&self.results), bell: self.bell.clone() }
+    }
+}
+
+impl<R> Sender<R> {
+    /// Whether somebody still waits for it.
+    fn send(&self, result: R) -> bool {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner).push_back(result);
+        self.bell.send(()).is_ok()
+    }
+}
+
+impl<R> Receiver<R> {
+    fn recv_timeout(&self, timeout: Duration) -> Result<R, RecvTimeoutError> {
+        self.bell.recv_timeout(timeout)?;
+        // Each ring follows a result.
+        self.results.lock().unwrap_or_else(PoisonError::into_inner).pop_front().ok_or(RecvTimeoutError::Timeout)
+    }
+}
+
 /// What is left to do, shared by the workers.
 struct Queue {
     order: Vec<usize>,
@@ -81,7 +121,7 @@ impl Queue {
         let _end = EndWithPanic;
         while let Some(at) = self.take() {
             wait_for_memory();
-            if sender.send((at, work(at))).is_err() {
+            if !sender.send((at, work(at))) {
                 return;
             }
         }
@@ -145,7 +185,7 @@ pub(crate) fn in_order<T: Sync, R: Send>(
     mut receive: impl FnMut(usize, R),
 ) {
     let queue = Queue::new(start.order(items.len()));
-    let (sender, receiver) = mpsc::channel();
+    let (sender, receiver) = channel();
     let work = |at: usize| work(&items[at]);
     std::thread::scope(|scope| {
         let mut workers = 0;
@@ -216,13 +256,13 @@ pub(crate) fn alone<R: Send + 'static>(
     work: impl Fn() -> R + Send + Clone + 'static,
 ) -> Result<R, Ended> {
     let start = Instant::now();
-    let (sender, receiver) = mpsc::channel();
+    let (sender, receiver) = channel();
     let spawn = |stack: &usize| {
         let (sender, work) = (sender.clone(), work.clone());
         let worker = move || {
             let _end = EndWithPanic;
             // Nobody may want it any more.
-            let _ = sender.send(work());
+            sender.send(work());
         };
         std::thread::Builder::new().stack_size(*stack).spawn(worker).is_ok()
     };
@@ -270,7 +310,7 @@ pub(crate) fn supervised<R: Send + 'static>(
     mut receive: impl FnMut(usize, R),
 ) {
     let queue: &'static Queue = Box::leak(Box::new(Queue::new(start.order(count))));
-    let (sender, receiver) = mpsc::channel();
+    let (sender, receiver) = channel();
     let spawn = || {
         let spawn = |stack: &usize| {
             let sender = sender.clone();

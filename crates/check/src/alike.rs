@@ -9,6 +9,7 @@ use fencepost_program::unfold::{Elements, UnfoldOptions, unfold};
 use fencepost_report::Report;
 use fencepost_report::verdict::{Verdict, Why};
 use fencepost_syntax::Source;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::judge::known::check_known;
 use crate::load;
@@ -74,7 +75,7 @@ fn elements_that_are_alike_say_the_same() {
     for folder in ["async", "tcgen05", "wild", "algorithms", "races", "launch"] {
         tests(&corpus.join(folder), &mut files);
     }
-    files.sort();
+    files.shared_sort();
     let every = std::env::var("FENCEPOST_ALIKE").ok().and_then(|every| every.parse().ok()).unwrap_or(EVERY);
     let (mut compared, mut racy) = (0, 0);
     for file in files.iter().step_by(every) {

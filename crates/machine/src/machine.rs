@@ -39,17 +39,6 @@ pub enum Stuck {
 
 impl Stuck {
     pub const ALL: [Stuck; 4] = [Stuck::Deadlock, Stuck::Spin, Stuck::NoLastWrite, Stuck::AssumedAway];
-
-    pub fn words(self) -> &'static str {
-        match self {
-            Stuck::Deadlock => "nothing can happen any more, and a thread or a read is unfinished",
-            Stuck::Spin => {
-                "a loop is cut where a thread waits in it for another value: it reads again, or waits for ever"
-            }
-            Stuck::NoLastWrite => "the writes to a location have no last one",
-            Stuck::AssumedAway => "an assumption of the test does not hold",
-        }
-    }
 }
 
 /// Why a run was not followed to its end.

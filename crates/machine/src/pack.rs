@@ -23,6 +23,7 @@ impl<'a> Writer<'a> {
         Writer { words, at: 0 }
     }
 
+    #[inline]
     pub(crate) fn put(&mut self, value: u64, bits: u32) {
         if bits == 0 {
             return;
@@ -48,6 +49,7 @@ impl<'a> Reader<'a> {
         Reader { words, at: 0 }
     }
 
+    #[inline]
     pub(crate) fn take(&mut self, bits: u32) -> u64 {
         if bits == 0 {
             return 0;

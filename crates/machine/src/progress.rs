@@ -3,6 +3,7 @@
 
 use fencepost_program::program::Unsupported;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::pack::{Reader, Writer, bits_for};
 use crate::requests::{Architecture, AtomicHalf, Requests, Sources, Walk};
@@ -42,7 +43,7 @@ impl<'a> Threads<'a> {
         let parent = requests.parents();
         let mut reads: Vec<u32> =
             requests.requests.iter().filter(|it| it.is_read()).map(|it| it.slot.0.into()).collect();
-        reads.sort_unstable();
+        reads.shared_sort();
         reads.dedup();
         Threads { requests, parent, event: bits_for(requests.requests.len() as u64), reads }
     }

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use crate::coherence::Swmr;
 use crate::lostpop::rules::{Difference, Rules, Satisfaction, Text};
 use crate::model::Model;
@@ -101,7 +103,7 @@ pub fn options(model: Model) -> Vec<Described> {
             let difference = |it: Difference| {
                 let default = Rules::default().text(it);
                 let mut values = Text::ALL.map(|text| (text.name(), it.says(text)));
-                values.sort_by_key(|(name, _)| *name != default.name());
+                values.shared_sort_by_key(|(name, _)| *name != default.name());
                 Described { name: it.name(), values: values.to_vec() }
             };
             let mut all: Vec<Described> = Difference::ALL.into_iter().map(difference).collect();

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use fencepost_check::options::Options;
+use fencepost_tell::words::mapping;
 use serde::Serialize;
 
 use crate::bounded::state::{Conclusion, State};
@@ -129,21 +130,15 @@ impl Bounded {
 
     /// What is printed, without the counterexamples' tests.
     pub fn text(&self) -> String {
-        let counts = &self.counts;
-        let mut text = format!(
-            "{} of {} parts: {} shapes, {} behaviours, {} questions to the source, {} to the target, {} about races\n",
-            self.done, self.parts, counts.shapes, counts.behaviours, counts.source, counts.target, counts.races
-        );
-        for (lost, count, words) in [
-            (
-                Lost::ThinAir,
-                self.thin_air,
-                "only the axiom against thin air is not kept (expected: no mapping promises it)",
-            ),
-            (Lost::Promised, self.promised, "coherence, atomicity or SC is not kept"),
+        let Counts { shapes, behaviours, source, target, races, .. } = self.counts;
+        let (done, parts) = (self.done, self.parts);
+        let mut text = mapping::counted(mapping::Counted { done, parts, shapes, behaviours, source, target, races });
+        for (lost, count, what) in [
+            (Lost::ThinAir, self.thin_air, mapping::NotKept::ThinAir),
+            (Lost::Promised, self.promised, mapping::NotKept::Promised),
         ] {
             if count > 0 {
-                let _ = writeln!(text, "{words} ({count} in all); the smallest:");
+                text += &mapping::not_kept(what, count);
                 for found in self.counterexamples.iter().filter(|found| found.lost == lost) {
                     let _ = writeln!(text, "  {}", found.program);
                 }
@@ -152,7 +147,7 @@ impl Bounded {
         let all = self.counterexamples.len();
         if all > 0 {
             let confirmed = self.counterexamples.iter().filter(|found| found.confirmed).count();
-            let _ = writeln!(text, "{confirmed} of {all} confirmed as tests in text");
+            text += &mapping::confirmed(confirmed, all);
         }
         let _ = writeln!(text, "{}", self.verdict);
         text

@@ -25,6 +25,7 @@ use fencepost_report::verdict::Verdict;
 use fencepost_report::{Missing, RaceAnswer, Report};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Arch, Comparison, Litmus, QuestionKind, print};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Severity, Source};
 
@@ -137,7 +138,7 @@ impl Attempt<'_> {
             let helps = Helps::new(own);
             guesses.extend(all(&litmus, &self.test.source, &helps).into_iter().map(|guess| (part, guess)));
         }
-        guesses.sort_by_key(|(_, guess)| guess.cost);
+        guesses.shared_sort_by_key(|(_, guess)| guess.cost);
         guesses.truncate(MOST_TRIED);
         let by_cost = guesses.chunk_by(|(_, one), (_, other)| one.cost == other.cost);
         let (part, edits) = by_cost.into_iter().find_map(|alike| self.weakest_of(alike, &crashes))?;
@@ -168,7 +169,7 @@ impl Attempt<'_> {
             cures.extend(states.map(|states| (states, *part, guess, test)));
         }
         // The first of the text among those that leave most.
-        cures.sort_by_key(|(states, ..)| std::cmp::Reverse(*states));
+        cures.shared_sort_by_key(|(states, ..)| std::cmp::Reverse(*states));
         let mut cures = cures.into_iter();
         cures.find(|(.., test)| self.is_cured(test)).map(|(_, part, guess, _)| (part, guess.edits.clone()))
     }

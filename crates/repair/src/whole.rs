@@ -13,6 +13,7 @@ use fencepost_report::reason::{Ordering, Outcome, Reason};
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Count, Diagnosis, Missing, QuestionAnswer, Race, TerminationAnswer};
 use fencepost_syntax::Source;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::edit::{Edit, text};
 use crate::fix::costs::Costs;
@@ -135,6 +136,6 @@ fn of_promise(scene: &Scene<'_>, diagnosis: &mut Diagnosis, orders: &Orders) {
     let edits: Vec<Edit> = orders.edits.iter().map(|edit| lacking::explained(scene, None, edit)).collect();
     diagnosis.reasons.extend(Edit::reasons(&edits));
     diagnosis.missing = Edit::all_missing(&edits, scene);
-    diagnosis.missing.sort_by_key(|missing| missing.line);
+    diagnosis.missing.shared_sort_by_key(|missing| missing.line);
     diagnosis.confirmed = true;
 }

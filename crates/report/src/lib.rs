@@ -22,6 +22,7 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use fencepost_syntax::Source;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use finding::FindingKind;
 use misuse::Misuse;
@@ -157,7 +158,7 @@ impl Report {
     pub fn depends_on(&self) -> Vec<String> {
         let mut names: Vec<String> =
             self.dependences().flat_map(|dependence| dependence.readings.iter().cloned()).collect();
-        names.sort();
+        names.shared_sort();
         names.dedup();
         names
     }
@@ -167,7 +168,7 @@ impl Report {
         let races = self.races.pairs.iter().filter(|race| race.kind != FindingKind::DataRace);
         let races = races.map(|race| race.flag.clone());
         let mut kinds: Vec<String> = races.chain(self.protocol.errors.iter().map(|error| error.kind.clone())).collect();
-        kinds.sort();
+        kinds.shared_sort();
         kinds.dedup();
         kinds
     }

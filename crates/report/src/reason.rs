@@ -1,9 +1,9 @@
 //! Why something is missing: one variant per reason, with the places and numbers that it is about. `tell::words` makes the
 //! sentences. The groups follow the mechanisms of the ISA; in JSON a reason is an object with a `kind`.
 
-use crate::site::{AccessSite, Located, Memory, Proxy, Relocate, Scope, Site, ThreadName, nowhere};
+use crate::site::{AccessSite, Memory, Proxy, Scope, Site, ThreadName};
 
-/// Declares groups of reasons, and how their places are visited.
+/// Declares groups of reasons.
 macro_rules! reasons {
     ($($(#[$about:meta])* $group:ident { $($(#[$said:meta])* $variant:ident $({ $($field:ident : $type:ty),* $(,)? })?),* $(,)? })*) => {
         $(
@@ -11,14 +11,6 @@ macro_rules! reasons {
             #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
             #[serde(tag = "kind", rename_all = "kebab-case")]
             pub enum $group { $($(#[$said])* $variant $({ $($field: $type),* })?),* }
-
-            impl Located for $group {
-                fn relocate(&mut self, to: &mut dyn Relocate) {
-                    match self {
-                        $($group::$variant $({ $($field),* })? => { $($($field.relocate(to);)*)? let _ = &to; })*
-                    }
-                }
-            }
 
             impl From<$group> for Reason {
                 fn from(reason: $group) -> Reason {
@@ -31,14 +23,6 @@ macro_rules! reasons {
         #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
         #[serde(untagged)]
         pub enum Reason { $($(#[$about])* $group($group)),* }
-
-        impl Located for Reason {
-            fn relocate(&mut self, to: &mut dyn Relocate) {
-                match self {
-                    $(Reason::$group(reason) => reason.relocate(to)),*
-                }
-            }
-        }
     };
 }
 
@@ -266,21 +250,6 @@ pub enum FenceRemark {
     KernelEndOnly,
 }
 
-impl Located for FenceRemark {
-    fn relocate(&mut self, to: &mut dyn Relocate) {
-        match self {
-            FenceRemark::OfAliases { fence }
-            | FenceRemark::OfOtherMemory { fence, .. }
-            | FenceRemark::BeforeAccess { fence } => fence.relocate(to),
-            FenceRemark::AfterSynchronisation { fence, thread, .. } | FenceRemark::OfOtherThread { fence, thread } => {
-                fence.relocate(to);
-                thread.relocate(to);
-            }
-            FenceRemark::OfMixedProxyModel | FenceRemark::KernelEndOnly => {}
-        }
-    }
-}
-
 /// What an instruction does with an mbarrier.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -297,15 +266,6 @@ pub enum AddressOrigin {
     BeforeAllocation,
     BeyondColumns { allocation: Site },
     Written { write: Site },
-}
-
-impl Located for AddressOrigin {
-    fn relocate(&mut self, to: &mut dyn Relocate) {
-        match self {
-            AddressOrigin::BeforeAllocation => {}
-            AddressOrigin::BeyondColumns { allocation: at } | AddressOrigin::Written { write: at } => at.relocate(to),
-        }
-    }
 }
 
 /// The rule that an operand of an asynchronous operation breaks (`program::placement`).
@@ -353,12 +313,3 @@ pub enum NamedBy {
     Line,
     Text,
 }
-
-impl Located for CycleStep {
-    fn relocate(&mut self, to: &mut dyn Relocate) {
-        self.from.at.relocate(to);
-        self.to.at.relocate(to);
-    }
-}
-
-nowhere!(MbarrierUse, OperandRule);

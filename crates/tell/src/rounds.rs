@@ -7,6 +7,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, Unfolding};
 use fencepost_program::{EventId, LocationId};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedMap;
 
 /// An iteration of a loop.
@@ -134,7 +135,7 @@ fn count(steps: &[Step], backs: &[Back]) -> Vec<Vec<Round>> {
     }
     // The largest, which is the outermost, first.
     let mut loops: Vec<(u32, u32)> = loops.into_iter().collect();
-    loops.sort_by_key(|(first, last)| (std::cmp::Reverse(last - first), *first));
+    loops.shared_sort_by_key(|(first, last)| (std::cmp::Reverse(last - first), *first));
     let mut numbers = vec![1; loops.len()];
     let mut found = Vec::new();
     for (index, step) in steps.iter().enumerate() {

@@ -10,6 +10,7 @@ use fencepost_check::options::{
     CrossCheck, DEFAULT_BOUND, Deepening, EngineChoice, MOST_OUTCOMES, Options, Outcomes, Wanted,
 };
 use fencepost_syntax::limits::Ended;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_tell::output::Status;
 
 use super::file::{self, Advice, Choice, Desk, File};
@@ -88,7 +89,7 @@ fn required(properties: &[cli::Property]) -> Vec<Requirement> {
         cli::Property::All => Requirement::ALL.to_vec(),
     };
     let mut required: Vec<Requirement> = properties.iter().flat_map(all).collect();
-    required.sort();
+    required.shared_sort();
     required.dedup();
     required
 }

@@ -3,6 +3,7 @@
 use fencepost_check::model::readings::{Settings, table};
 use fencepost_check::model::shipped::{self, OfModel};
 use fencepost_check::{LoadedModel, Models};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_tell::output;
 
 use super::file::{Choice, File};
@@ -77,7 +78,7 @@ pub(crate) fn unused(settings: &Settings, files: &[File]) -> Option<Exit> {
         Models::names().into_iter().filter(|model| Models::shipped(model).is_some_and(|it| it.has_reading(name)));
     let owners: Vec<String> = owners.map(|model| format!("it is one of {model} (`--model {model}`)")).collect();
     let mut used: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
-    used.sort_unstable();
+    used.shared_sort();
     used.dedup();
     let way_out = if owners.is_empty() { "no shipped model has a rule for it".to_owned() } else { owners.join(", ") };
     Some(refuse(&format!("the model {} has no reading `{name}`: {way_out}", used.join(" or "))))

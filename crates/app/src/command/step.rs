@@ -3,10 +3,10 @@
 use std::io::{BufRead, IsTerminal};
 
 use fencepost_check::operational;
-use fencepost_check::operational::stepping::{self, Command};
 use fencepost_check::{Test, Why};
 use fencepost_machine::setup::Setup;
 use fencepost_machine::step::Stepping;
+use fencepost_tell::stepping::{self, Command};
 
 use crate::cli;
 use crate::exit::Exit;

@@ -24,7 +24,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("check", &["syntax", "program", "axiom", "machine", "report"]),
     ("repair", &["syntax", "program", "axiom", "report", "check"]),
     ("kernel", &["syntax"]),
-    ("tell", &["syntax", "program", "axiom", "report", "check", "repair", "kernel"]),
+    ("tell", &["syntax", "program", "axiom", "machine", "report", "check", "repair", "kernel"]),
     ("mapping", &["syntax", "program", "axiom", "report", "check", "tell"]),
 ];
 

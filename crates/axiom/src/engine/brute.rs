@@ -14,6 +14,7 @@ use fencepost_program::barrier::Matchings;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd, Unfolding};
 use fencepost_program::{EventId, LocationId, TraceId, launch};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::{Span, cat};
 
 use super::{Ends, Engine, Exploration, Goal, Limits, Stop, Visitor, cut};
@@ -222,7 +223,7 @@ impl<'t> Search<'_, 't> {
             self.tick()?;
             let orient = |(&(x, y), &digit): (&Pair, &usize)| if digit == 0 { (x, y) } else { (y, x) };
             let mut sync_fence: Vec<Pair> = fixed.fences.iter().zip(digits).map(orient).collect();
-            sync_fence.sort();
+            sync_fence.shared_sort();
             if !replay::is_acyclic(&sync_fence) {
                 continue;
             }
@@ -275,10 +276,10 @@ impl<'t> Search<'_, 't> {
         while let Some(digits) = product.next() {
             self.tick()?;
             let mut co: Vec<Pair> = digits.iter().zip(&at).flat_map(|(&digit, at)| at[digit].clone()).collect();
-            co.sort();
+            co.shared_sort();
             all.push(co);
         }
-        all.sort_by_key(Vec::len);
+        all.shared_sort_by_key(Vec::len);
         Ok(all)
     }
 

@@ -7,6 +7,8 @@
 //! that leaves the drawing as it is (the leaves of that tree that give the same drawing are the images of one under exactly those).
 //! Of nodes that such a renaming was found to exchange, one is tried and counts for all: the trees below them are the same.
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 /// A name of a mark or an arrow; only the order of names matters.
 pub(super) type Name = (u32, u32, i128);
 
@@ -37,7 +39,7 @@ impl Drawing {
 
     /// None where it takes too long, or a number is too large.
     pub(super) fn canonical(mut self) -> Option<Canonical> {
-        self.marks.iter_mut().for_each(|marks| marks.sort_unstable());
+        self.marks.iter_mut().for_each(|marks| marks.shared_sort());
         let colours = self.refined(by_rank((0..self.kinds.len()).map(|node| (self.kinds[node], &self.marks[node]))));
         let found = self.search(&colours, &mut 0)?;
         Some(Canonical { place: found.place, same: found.times })
@@ -75,7 +77,7 @@ impl Drawing {
                 seen[from].1.push((false, name, colours[to]));
                 seen[to].1.push((true, name, colours[from]));
             }
-            seen.iter_mut().for_each(|(_, ends)| ends.sort_unstable());
+            seen.iter_mut().for_each(|(_, ends)| ends.shared_sort());
             let finer = by_rank(seen.iter());
             if finer == colours {
                 return colours;
@@ -121,15 +123,15 @@ impl Drawing {
             }
             at += 1;
         }
-        part.sort_by_key(|node| colours[*node]);
+        part.shared_sort_by_key(|node| colours[*node]);
         part
     }
 
     fn is_kept_by(&self, map: &[usize]) -> bool {
         let mut own = self.arrows.clone();
         let mut renamed: Vec<_> = own.iter().map(|&(from, name, to)| (map[from], name, map[to])).collect();
-        own.sort_unstable();
-        renamed.sort_unstable();
+        own.shared_sort();
+        renamed.shared_sort();
         own == renamed
             && map
                 .iter()
@@ -143,7 +145,7 @@ impl Drawing {
         let mut lines: Vec<Line> =
             marks.flat_map(|(node, marks)| marks.iter().map(move |mark| (place[node], *mark, usize::MAX))).collect();
         lines.extend(self.arrows.iter().map(|&(from, name, to)| (place[from], name, place[to])));
-        lines.sort_unstable();
+        lines.shared_sort();
         lines
     }
 }
@@ -165,7 +167,7 @@ struct Found {
 fn by_rank<T: Ord>(items: impl Iterator<Item = T>) -> Vec<usize> {
     let items: Vec<T> = items.collect();
     let mut order: Vec<usize> = (0..items.len()).collect();
-    order.sort_by(|a, b| items[*a].cmp(&items[*b]));
+    order.shared_sort_by(|a, b| items[*a].cmp(&items[*b]));
     let mut ranks = vec![0; items.len()];
     for (at, &item) in order.iter().enumerate() {
         let before = at.checked_sub(1).map(|before| order[before]);
@@ -177,7 +179,7 @@ fn by_rank<T: Ord>(items: impl Iterator<Item = T>) -> Vec<usize> {
 /// The smallest colour that several nodes have.
 fn first_shared(colours: &[usize]) -> Option<usize> {
     let mut sorted = colours.to_vec();
-    sorted.sort_unstable();
+    sorted.shared_sort();
     sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
@@ -219,7 +221,7 @@ mod tests {
     /// As it is drawn in the places found.
     fn kept(drawing: &Drawing) -> (Vec<Line>, u64) {
         let mut sorted = drawing.clone();
-        sorted.marks.iter_mut().for_each(|marks| marks.sort_unstable());
+        sorted.marks.iter_mut().for_each(|marks| marks.shared_sort());
         let canonical = drawing.clone().canonical().expect("small");
         (sorted.drawn(&canonical.place), canonical.same)
     }
@@ -235,7 +237,7 @@ mod tests {
         for round in 0..400 {
             let count = 2 + round % 4;
             let mut drawing = Drawing::new((0..count).map(|_| random(2) as usize).collect());
-            drawing.kinds.sort_unstable();
+            drawing.kinds.shared_sort();
             for node in 0..count {
                 if random(3) == 0 {
                     drawing.marks[node].push((0, random(2) as u32, 0));

@@ -26,6 +26,7 @@ use fencepost_program::unfolding::{Event, EventKind, Trace, TraceEnd, Unfolding}
 use fencepost_program::value::{Type, Value};
 use fencepost_program::{EventId, LocationId, ThreadId};
 use fencepost_syntax::litmus::Comparison;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::alike::{same_beside, same_kernel};
 use super::canonical::{Drawing, Name};
@@ -404,9 +405,9 @@ impl<'a> Finder<'a> {
                 EventKind::Barrier(_) => return false,
             }
         }
-        constants.sort_unstable();
+        constants.shared_sort();
         constants.dedup();
-        types.sort_unstable_by_key(|ty| format!("{ty:?}"));
+        types.shared_sort_by_key(|ty| format!("{ty:?}"));
         types.dedup();
         let is_whole = |ty: &Type| constants.iter().all(|value| ty.wrap(*value) == *value);
         types.iter().all(is_whole)
@@ -490,7 +491,7 @@ enum Normal {
 fn normal(condition: &Condition, rename: &dyn Fn(&Term) -> Term) -> Normal {
     let sorted = |parts: &[Condition]| {
         let mut parts: Vec<Normal> = parts.iter().map(|part| normal(part, rename)).collect();
-        parts.sort();
+        parts.shared_sort();
         parts.dedup();
         parts
     };

@@ -8,6 +8,7 @@ pub(in crate::engine) use fencepost_program::may::{May, image};
 use fencepost_program::may::{image_over, leaves_of};
 use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::base::location_of;
 
@@ -16,7 +17,7 @@ const ROUNDS: usize = 8;
 
 /// The only read an expression depends on, if it is one.
 pub(in crate::engine) fn only_leaf(leaves: &mut Vec<Leaf>) -> Option<EventId> {
-    leaves.sort();
+    leaves.shared_sort();
     leaves.dedup();
     match leaves.as_slice() {
         [Leaf::Read(event)] => Some(*event),

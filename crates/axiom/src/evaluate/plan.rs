@@ -11,6 +11,7 @@ use crate::evaluate::{Chosen, Stage};
 use crate::model::{BaseRelation, BaseSet, CheckId, Model, NodeId, NodeKind, Operator};
 use fencepost_program::tag::Tag;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
+use fencepost_syntax::sorted::SharedSort as _;
 
 /// Where a value lies; operands have smaller slots than their users.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -332,11 +333,11 @@ impl Plan {
         // The axioms by the node after which they can be judged.
         let mut due: Vec<(usize, CheckId, NodeId)> =
             axioms(model).map(|(check, node)| (ready(node), check, node)).collect();
-        due.sort();
+        due.shared_sort();
         let mut due = due.into_iter().peekable();
         let mut ending: Vec<(usize, usize)> =
             model.groups.iter().enumerate().map(|(group, source)| (source.last.index(), group)).collect();
-        ending.sort();
+        ending.shared_sort();
         ending.dedup_by_key(|(last, _)| *last);
         let mut ending = ending.into_iter().peekable();
         for index in 0..model.nodes.len() {

@@ -12,6 +12,7 @@ mod valuation;
 
 use fencepost_program::EventId;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedSet;
 
 use crate::hash;
@@ -127,7 +128,7 @@ impl Explainer<'_> {
             let cost = facts.iter().fold(0u32, |sum, fact| sum.saturating_add(self.cost(*fact)));
             priced.push((cost, facts));
         }
-        priced.sort();
+        priced.shared_sort();
         priced.dedup();
         let keep = match amount {
             Amount::Cheapest => 1,
@@ -348,7 +349,7 @@ fn components(values: &dyn Valuation, node: NodeId) -> Vec<Vec<usize>> {
                     stack.iter().rposition(|member| *member == event).expect("invariant: the root is on the stack");
                 let mut component = stack.split_off(at);
                 component.iter().for_each(|member| on_stack[*member] = false);
-                component.sort_unstable();
+                component.shared_sort();
                 if component.len() > 1 || rows[event].contains(&(event as u32)) {
                     found.push(component);
                 }

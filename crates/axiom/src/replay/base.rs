@@ -9,6 +9,7 @@ use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Unfolding};
 use fencepost_program::{AddressId, EventId, TraceId};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::event::{has, location, place, target};
 use super::operators::{Events, Pairs, acyclic};
@@ -331,7 +332,7 @@ pub(crate) fn occurring(unfolding: &Unfolding, traces: &[TraceId]) -> Vec<EventI
     for trace in traces {
         events.extend(&unfolding.traces[trace.index()].events);
     }
-    events.sort();
+    events.shared_sort();
     events
 }
 

@@ -9,6 +9,7 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::cat::{
     Binding, BindingPattern, CatInstruction, Check, CheckKind, CheckRole, Expression, Model, Pattern,
 };
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::{Span, Spanned, cat};
 
 use super::base::{Candidate, Depends};
@@ -119,7 +120,7 @@ impl<'t> Judge<'t> {
             }
         }
         if seen.len() == order.len() {
-            seen.sort();
+            seen.shared_sort();
             self.order.replace(seen.into_iter().map(|(_, index)| index).collect());
         }
         Ok(found)

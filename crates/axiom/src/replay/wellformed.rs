@@ -9,6 +9,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{FinalState, GenerationOrder, Trace, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, ThreadId, launch};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use super::base::{fence_sc_pairs, is_acyclic, occurring};
@@ -210,7 +211,7 @@ fn is_within(few: &[EventId], many: &[EventId]) -> bool {
 fn check_sync_fence(unfolding: &Unfolding, execution: &Execution, fences: FenceOrder) -> Result<(), Mismatch> {
     let normal = |&(x, y): &(EventId, EventId)| if x < y { (x, y) } else { (y, x) };
     let mut oriented: Vec<(EventId, EventId)> = execution.sync_fence.iter().map(normal).collect();
-    oriented.sort();
+    oriented.shared_sort();
     let ascending = execution.sync_fence.windows(2).all(|pair| pair[0] < pair[1]);
     let exact = match fences {
         FenceOrder::Unordered => oriented.is_empty(),

@@ -17,6 +17,7 @@ use std::fmt::Write;
 use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::{Case, Verdict};
 use fencepost_report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::{Diagnostic, Span};
 
 use crate::model::readings::Settings;
@@ -299,7 +300,7 @@ impl Expectation {
             finds: report.kinds(),
             warns: {
                 let mut names: Vec<String> = report.warnings.iter().map(|warning| warning.name.clone()).collect();
-                names.sort();
+                names.shared_sort();
                 names.dedup();
                 names
             },
@@ -450,7 +451,7 @@ impl Expectation {
         if !known.all {
             for (names, old) in [(&mut self.finds, &old.finds), (&mut self.warns, &old.warns)] {
                 names.extend(old.iter().cloned());
-                names.sort();
+                names.shared_sort();
                 names.dedup();
             }
         }
@@ -506,7 +507,7 @@ impl Known {
 /// The words behind the first, ascending.
 fn names(fact: &str) -> Vec<String> {
     let mut names: Vec<String> = fact.split_whitespace().skip(1).map(str::to_owned).collect();
-    names.sort();
+    names.shared_sort();
     names
 }
 
@@ -556,7 +557,7 @@ impl Expectations {
                 None => self.lines.push(fresh),
             }
         }
-        self.lines.sort_by(|a, b| (a.row, &a.model, &a.readings).cmp(&(b.row, &b.model, &b.readings)));
+        self.lines.shared_sort_by(|a, b| (a.row, &a.model, &a.readings).cmp(&(b.row, &b.model, &b.readings)));
         kept
     }
 

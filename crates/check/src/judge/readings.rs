@@ -22,6 +22,7 @@ use fencepost_report::why::{Undecided, Why};
 use fencepost_report::{Race, UsedReading};
 use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::budget::Budget;
 use crate::judge::found::{Answers, Aspect, Broken, Checked, Crashed, RacePlace, Raced, Recovered, Shown};
@@ -434,7 +435,7 @@ impl<'a> Runs<'a> {
     /// The smallest set of points that changes this answer. That all of them together do is known.
     fn dependence(&mut self, aspect: Aspect, weakest: &'static str, points: &[&Point]) -> Dependence {
         let mut sets: Vec<u32> = (1..1u32 << points.len().min(16)).collect();
-        sets.sort_by_key(|set| (set.count_ones(), *set));
+        sets.shared_sort_by_key(|set| (set.count_ones(), *set));
         let mut smallest = points.to_vec();
         for bits in sets {
             let chosen: Vec<&Point> = members(points, bits);

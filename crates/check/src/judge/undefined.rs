@@ -16,6 +16,7 @@ use fencepost_report::Undefined;
 use fencepost_report::answer::Answer;
 use fencepost_report::finding::FindingKind;
 use fencepost_report::why::Why;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::judge::contradiction;
 use crate::judge::found::{Answers, Reached};
@@ -78,7 +79,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, unfolding: &Unfolding, ans
 
 /// What these flags of the model make of a program, if there are any.
 pub(crate) fn of(mut flags: Vec<(String, FindingKind)>) -> Option<Undefined> {
-    flags.sort();
+    flags.shared_sort();
     flags.dedup();
     let (flags, kinds): (Vec<String>, Vec<FindingKind>) = flags.into_iter().unzip();
     (!flags.is_empty()).then_some(Undefined { flags, kinds, message: String::new() })

@@ -2,6 +2,7 @@
 //! its hash, and the rows are sorted once, when all are counted.
 
 use fencepost_program::value::Value;
+use fencepost_syntax::sorted::SharedSort as _;
 
 #[derive(Clone, Default)]
 pub struct Histogram {
@@ -65,7 +66,7 @@ impl Histogram {
     /// Every state with its count, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (&[Value], u64)> {
         let mut order: Vec<u32> = (0..self.counts.len() as u32).collect();
-        order.sort_unstable_by(|a, b| self.state(*a).cmp(self.state(*b)));
+        order.shared_sort_by(|a, b| self.state(*a).cmp(self.state(*b)));
         order.into_iter().map(|number| (self.state(number), self.counts[number as usize]))
     }
 

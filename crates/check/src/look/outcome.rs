@@ -9,6 +9,7 @@ use fencepost_program::program::{Condition, Program, Register, Term};
 use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, RegisterId, ThreadId, TraceId};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::test::Test;
 
@@ -24,7 +25,7 @@ pub fn terms(program: &Program) -> Vec<Term> {
     terms.extend(program.questions.iter().flat_map(|question| question.condition.terms()));
     terms.extend(program.filter.iter().flat_map(|filter| filter.node.terms()));
     terms.retain(|term| !matches!(term, Term::Constant(_)));
-    terms.sort();
+    terms.shared_sort();
     terms.dedup();
     terms
 }
@@ -64,7 +65,7 @@ pub fn observed_terms(program: &Program, observed: Observed) -> Vec<Term> {
         terms.extend(locations);
     }
     // As reports have them.
-    terms.sort();
+    terms.shared_sort();
     terms
 }
 
@@ -229,7 +230,7 @@ impl<'a> Reader<'a> {
                 finals.push((location, value));
             }
         }
-        finals.sort_unstable();
+        finals.shared_sort();
         finals.dedup();
     }
 }

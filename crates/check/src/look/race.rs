@@ -14,6 +14,7 @@ use fencepost_program::unfolding::{Event, Hazard, HazardKind, Trace, Unfolding};
 use fencepost_report::finding::FindingKind;
 use fencepost_syntax::Span;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::look::relations::RelationEvaluator;
@@ -98,7 +99,7 @@ fn may_misuse_tensor_memory(unfolding: &Unfolding) -> bool {
         let events = trace.events.iter().map(|id| unfolding.event(*id));
         let mut columns: Vec<_> = events.filter(|event| event.has(Tag::Deallocation)).map(Event::location).collect();
         let all = columns.len();
-        columns.sort();
+        columns.shared_sort();
         columns.dedup();
         columns.len() < all
     };
@@ -208,7 +209,7 @@ impl Flags {
         };
         let flags: Vec<Flag> = racy.map(flag).collect();
         let mut nodes: Vec<NodeId> = flags.iter().map(|flag| flag.node).collect();
-        nodes.sort();
+        nodes.shared_sort();
         nodes.dedup();
         Flags { model: model.unchecked(), nodes, flags }
     }

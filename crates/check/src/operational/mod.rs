@@ -4,7 +4,6 @@
 //! the machine and not executions.
 
 mod crash;
-pub mod stepping;
 
 use std::collections::BTreeMap;
 
@@ -144,6 +143,9 @@ pub struct Crashes {
 
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct StuckStates {
+    #[serde(skip)]
+    pub reason: Stuck,
+    /// The reason in words, which `tell` fills in.
     pub why: String,
     pub states: u64,
 }
@@ -375,7 +377,7 @@ impl Run<'_> {
 }
 
 fn stuck(explored: &model::Outcomes) -> Vec<StuckStates> {
-    let one = |(why, states): (&Stuck, &u64)| StuckStates { why: why.words().to_owned(), states: *states };
+    let one = |(why, states): (&Stuck, &u64)| StuckStates { reason: *why, why: String::new(), states: *states };
     explored.stuck.iter().map(one).collect()
 }
 
@@ -390,7 +392,7 @@ pub(crate) fn filtered<'a>(
 }
 
 /// A final state as reports show it: the terms of the test; all terms, if it has none.
-pub(crate) fn assignment(test: &Test, state: &FinalState) -> Assignment {
+pub fn assignment(test: &Test, state: &FinalState) -> Assignment {
     assignment_of(test, &observed_terms(&test.program, Observed::Test), state)
 }
 

@@ -15,6 +15,7 @@ use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_report::finding::FindingKind;
 use fencepost_report::{Access, Race};
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::judge::found::Checked;
@@ -51,7 +52,7 @@ pub fn put_causes_first(test: &Test, checked: &mut Checked) {
     let unfolding = checked.evidence.accesses.as_ref().or(checked.evidence.unfolding.as_ref());
     let undefined = checked.report.undefined.as_ref();
     let mut listed: Vec<_> = pairs.into_iter().zip(evidence).collect();
-    listed.sort_by_key(|(race, (pair, _))| match undefined {
+    listed.shared_sort_by_key(|(race, (pair, _))| match undefined {
         Some(undefined) if undefined.flags.contains(&race.flag) => 0,
         _ => unfolding.map_or(usize::MAX, |unfolding| causes.distance(unfolding, *pair)),
     });

@@ -15,6 +15,7 @@ use fencepost_report::{
     Access, Alike, Assignment, Count, Form, Outcome, OutcomeClass, Place, Protocol, ProtocolAnswer, ProtocolError,
     QuestionAnswer, Race, RaceAnswer, Races, Report, SCHEMA, Termination, TerminationAnswer, WhyUnknown, Witness,
 };
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::{Source, Span};
 
 use crate::judge::found::{
@@ -349,7 +350,7 @@ pub fn access(test: &Test, unfolding: &Unfolding, event: &unfolding::Event, span
 /// Those of a program, gathered by name.
 fn forms(unsupported: &[Unsupported], source: &Source) -> Vec<Form> {
     let mut sorted: Vec<&Unsupported> = unsupported.iter().collect();
-    sorted.sort_by_key(|found| found.span);
+    sorted.shared_sort_by_key(|found| found.span);
     let mut forms: Vec<Form> = Vec::new();
     for found in sorted {
         let position = source.position(found.span.start);

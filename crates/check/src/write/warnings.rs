@@ -11,6 +11,7 @@ use fencepost_report::site::{Memory, ThreadName};
 use fencepost_report::warning::{self, RunRule, TextRule, Warned};
 use fencepost_report::{Place, Warning};
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::judge::found::Answers;
 use crate::look::race::RaceKey;
@@ -59,7 +60,7 @@ pub(crate) fn gather(test: &Test, answers: &Answers) -> Vec<Warning> {
             each.push(warning);
         }
     }
-    each.sort_by_key(|warning| (warning.line, warning.column));
+    each.shared_sort_by_key(|warning| (warning.line, warning.column));
     each
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use fencepost_program::unfolding::FinalState;
 use fencepost_syntax::limits::{self, Ended};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::explore::store::{Arrivals, SHARDS, Shard, Store, hash, shard_of};
 use crate::explore::{Aim, Extent, Limits, StateId, Stop, Tally};
@@ -134,7 +135,7 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
                 return Extent::Found;
             }
             self.absorb(&mut fresh);
-            fresh.sort_by_key(|id| std::cmp::Reverse(self.store.origin(*id).map(|origin| origin.step)));
+            fresh.shared_sort_by_key(|id| std::cmp::Reverse(self.store.origin(*id).map(|origin| origin.step)));
             stack.append(&mut fresh);
         }
         self.cut.map_or(Extent::Complete, |cut| Extent::Incomplete(Stop::Cut(cut)))

@@ -45,6 +45,7 @@ impl State {
         State { fields: vec![0; fields], threads, slots, active: 0, reads: 0, writes: 0 }
     }
 
+    #[inline]
     fn at(&self, field: u32, slot: u32) -> usize {
         (self.threads + field * self.slots + slot) as usize
     }
@@ -70,6 +71,7 @@ impl State {
     }
 
     /// Of a satisfied read: the slot of the write.
+    #[inline]
     pub(super) fn source(&self, slot: u32) -> Option<u32> {
         let source = self.fields[self.at(1, slot)];
         (source != 0).then(|| source as u32 - 1)
@@ -81,6 +83,7 @@ impl State {
     }
 
     /// The threads a request has propagated to.
+    #[inline]
     pub(super) fn propagated(&self, slot: u32) -> u64 {
         self.fields[self.at(2, slot)]
     }
@@ -91,10 +94,12 @@ impl State {
     }
 
     /// The threads a write is a predecessor at.
+    #[inline]
     pub(super) fn predecessor(&self, slot: u32) -> u64 {
         self.fields[self.at(3, slot)]
     }
 
+    #[inline]
     pub(super) fn is_predecessor(&self, slot: u32, thread: usize) -> bool {
         self.predecessor(slot) >> thread & 1 == 1
     }
@@ -111,10 +116,12 @@ impl State {
 
     /// The requests that `a` is ordered before at the set of this level of `a`'s thread. What holds at a level holds at
     /// the levels below it.
+    #[inline]
     pub(super) fn after(&self, a: u32, level: Level) -> u64 {
         self.fields[self.at(4 + u32::from(level.0), a)]
     }
 
+    #[inline]
     pub(super) fn is_before(&self, a: u32, b: u32, level: Level) -> bool {
         self.after(a, level) >> b & 1 == 1
     }
@@ -176,6 +183,7 @@ pub(super) struct View<'a> {
 }
 
 impl Sources for View<'_> {
+    #[inline]
     fn source(&self, read: EventId) -> Option<EventId> {
         let slot = self.machine.slot(read);
         // A slot may hold a request of another branch.

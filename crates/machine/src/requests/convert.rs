@@ -7,6 +7,7 @@ use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Arch;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::requests::scopes::{GpuScope, ScopeTree, ThreadScope};
 use crate::requests::{
@@ -276,7 +277,7 @@ fn needs(unfolding: &Unfolding, id: EventId) -> Vec<EventId> {
         (0..unfolding.events.len()).filter(is_half).for_each(|half| of(EventId::new(half), &mut found));
         found.retain(|read| *read != id);
     }
-    found.sort();
+    found.shared_sort();
     found.dedup();
     found
 }

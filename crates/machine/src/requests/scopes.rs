@@ -7,6 +7,7 @@
 
 use fencepost_program::access::includes;
 use fencepost_program::program::{Place, Scope};
+use fencepost_syntax::sorted::SharedSort as _;
 
 /// A set of threads, by bit.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -95,7 +96,7 @@ impl ScopeTree {
                 if own == ThreadScope::Own {
                     chain.insert(0, ThreadSet(1 << thread));
                 }
-                chain.sort_by_key(|set| set.0.count_ones());
+                chain.shared_sort_by_key(|set| set.0.count_ones());
                 chain.dedup();
                 chain
             })

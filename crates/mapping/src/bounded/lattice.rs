@@ -9,6 +9,8 @@
 //! - a minimal forbidden labelling `m` whose weakest image the target forbids: nothing above `m`;
 //! - a maximal shown labelling `M` that has a race: nothing below `M`.
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use crate::label::Label;
 use crate::scheme::Image;
 
@@ -105,7 +107,7 @@ impl Search<'_> {
         for at in 0..least.len() {
             let mut weaker: Vec<Label> = self.members(at, cells[at]).map(|(_, choice)| choice.label).collect();
             weaker.retain(|label| label.is_at_most(least[at]) && *label != least[at]);
-            weaker.sort_by_key(|label| label.weight());
+            weaker.shared_sort_by_key(|label| label.weight());
             weaker.dedup();
             for label in weaker {
                 let kept = std::mem::replace(&mut least[at], label);
@@ -127,7 +129,7 @@ impl Search<'_> {
                 .map(|(_, choice)| choice)
                 .filter(|choice| current.label.is_at_most(choice.label) && *choice != current)
                 .collect();
-            stronger.sort_by_key(|choice| std::cmp::Reverse(choice.label.weight()));
+            stronger.shared_sort_by_key(|choice| std::cmp::Reverse(choice.label.weight()));
             for choice in stronger {
                 most[at] = choice;
                 let images: Vec<Image> = most.iter().map(|choice| choice.image).collect();

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 
 use fencepost_axiom::engine::decide::Decider;
 use fencepost_axiom::model::{CheckId, Model};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::bounded::behaviour::{Behaviour, behaviours};
 use crate::bounded::graph::{Extent, Graph, Placement};
@@ -415,7 +416,7 @@ impl Oracle for Asking<'_, '_> {
             .filter(|set| (0..count).all(|at| set >> at & 1 == 0 || reads[at]))
             .map(|set| (0..count).map(|at| set >> at & 1 == 1).collect())
             .collect();
-        sets.sort_by_key(|set| std::cmp::Reverse(set.iter().filter(|guard| **guard).count()));
+        sets.shared_sort_by_key(|set| std::cmp::Reverse(set.iter().filter(|guard| **guard).count()));
         self.guards = sets.into_iter().find_map(|set| {
             let guards = self.free(labels, &set)?;
             self.shows(&images, Some(&set)).then_some(guards)

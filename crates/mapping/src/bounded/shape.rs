@@ -2,6 +2,8 @@
 //!
 //! Threads and locations have no names that matter, so one shape stands for all that differ by renaming them.
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use crate::label::Kind;
 
 /// An operation of a shape; a fence has no location.
@@ -168,7 +170,7 @@ fn sequences(events: usize, ends: EndFences) -> Vec<Vec<Kind>> {
     if ends == EndFences::Drop {
         found.retain(|kinds| kinds.first() != Some(&Kind::Fence) && kinds.last() != Some(&Kind::Fence));
     }
-    found.sort();
+    found.shared_sort();
     found
 }
 

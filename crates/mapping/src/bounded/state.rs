@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use fencepost_check::test::hash::fingerprint;
+use fencepost_tell::words::mapping;
 
 use crate::bounded::shape::Shape;
 use crate::bounded::{Counterexample, Counts, Lost, ScScopes};
@@ -145,23 +146,19 @@ impl State {
 
     /// The last line of the command.
     pub fn verdict(&self, task: &Task, bound: usize, parts: usize) -> String {
-        let only = if task.sc_scopes == ScScopes::System { ", SC operations of system scope" } else { "" };
-        let mapping = format!("{} to {}, {}{only}", task.source_model.name, task.to, task.schemes.name(task.target));
-        let claim = |word: &str| task.claimed_by().map_or(String::new(), |claim| format!(" {claim} {word}."));
-        match self.conclusion(parts) {
-            Conclusion::Kept => format!(
-                "{mapping}: kept by every race-free program of up to {bound} events.{}",
-                claim("survives this bound")
-            ),
-            Conclusion::Broken => {
-                let smallest = self.first().unwrap_or(0);
-                format!("{mapping}: broken, first at {smallest} events.{}", claim("does not hold"))
-            }
-            Conclusion::Unknown => format!(
-                "{mapping}: nothing found in {} of {parts} parts of the programs of up to {bound} events.{}",
-                self.done,
-                claim("survives so far")
-            ),
-        }
+        let checked = mapping::Checked {
+            from: &task.source_model.name,
+            to: &task.to,
+            schemes: &task.schemes.name(task.target),
+            sc_system_only: task.sc_scopes == ScScopes::System,
+            claim: task.claimed_by(),
+            bound,
+        };
+        let conclusion = match self.conclusion(parts) {
+            Conclusion::Kept => mapping::Conclusion::Kept,
+            Conclusion::Broken => mapping::Conclusion::Broken { first: self.first().unwrap_or(0) },
+            Conclusion::Unknown => mapping::Conclusion::Unknown { done: self.done, parts },
+        };
+        mapping::verdict(&checked, conclusion)
     }
 }

@@ -7,6 +7,7 @@ use fencepost_program::program::{LocalValue, Operand, Operation, Program, Scope,
 use fencepost_program::value::Value;
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Comparison;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::compile::writer::{NotCompiled, Writer, address, compared, label, operands};
 use crate::label::Order;
@@ -187,7 +188,7 @@ impl<'p> Emitter<'p> {
 fn allocate(spans: &[Option<(usize, usize)>]) -> Option<Vec<Option<usize>>> {
     let mut given: Vec<Option<usize>> = vec![None; spans.len()];
     let mut order: Vec<usize> = (0..spans.len()).filter(|at| spans[*at].is_some()).collect();
-    order.sort_by_key(|at| (spans[*at], *at));
+    order.shared_sort_by_key(|at| (spans[*at], *at));
     for &at in &order {
         let overlaps = |other: usize| match (spans[at], spans[other]) {
             (Some(one), Some(two)) => one.0 <= two.1 && two.0 <= one.1,

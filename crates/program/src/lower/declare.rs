@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fencepost_syntax::litmus::{AliasKind, Declaration, Dialect, InitialValue, Litmus, LocationType};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedSet;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
@@ -45,7 +46,7 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [Box<Thr
         .iter()
         .partition(|declaration| matches!(declaration.node, Declaration::Location { .. } | Declaration::Alias { .. }));
     // A map may stand before the tensor it describes.
-    locations.sort_by_key(|declaration| {
+    locations.shared_sort_by_key(|declaration| {
         matches!(&declaration.node, Declaration::Location { ty: Some(ty), .. } if ty.node.name == "tensormap")
     });
     leave_out_repeated(&mut locations);

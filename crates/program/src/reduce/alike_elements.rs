@@ -16,6 +16,7 @@
 //! have fewer edges. So verdicts, races, broken rules and hangs stay; executions are counted once, however many elements
 //! are alike (`check/src/alike.rs` compares).
 
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{EventId, LocationId};
@@ -179,7 +180,7 @@ fn mark(unfolding: &Unfolding, own: &[EventId], id: EventId, traces: &[Vec<usize
     };
     let all = |ids: &[EventId]| {
         let mut references: Vec<Reference> = ids.iter().map(refer).collect();
-        references.sort();
+        references.shared_sort();
         references.dedup();
         references
     };

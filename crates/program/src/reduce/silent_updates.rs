@@ -13,6 +13,7 @@
 //! for the thread that spins for good.
 
 use fencepost_syntax::litmus::Arch;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::{AddressId, ThreadId};
@@ -75,7 +76,7 @@ pub(crate) fn occurs(program: &Program) -> bool {
 pub(crate) fn is_sound(program: &Program, unfolding: &Unfolding) -> bool {
     let changed = |event: &Event| event.rmw_partner.is_some().then(|| event.location()).flatten();
     let mut locations: Vec<_> = unfolding.events.iter().filter_map(changed).collect();
-    locations.sort();
+    locations.shared_sort();
     locations.dedup();
     let mut names = SortedMap::new();
     let accesses = || unfolding.events.iter().filter(|event| !event.has(Tag::Init));

@@ -22,6 +22,21 @@ pub(crate) struct Form<K: 'static> {
     pub(crate) kind: K,
 }
 
+impl<K> Form<K> {
+    /// What the words of an instruction are compared with: the same for the forms of all tables, so that the code that
+    /// compares is compiled once and not once per table.
+    fn shape(&self) -> Shape {
+        Shape { head: self.head, slots: self.slots }
+    }
+}
+
+/// The words of a form.
+#[derive(Copy, Clone)]
+struct Shape {
+    head: &'static [&'static str],
+    slots: &'static [Slot],
+}
+
 /// A set of words of which an instruction carries one.
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum Slot {
@@ -71,11 +86,21 @@ pub(crate) const fn version(major: u8, minor: u8) -> Version {
 
 /// The form with the longest head that starts this instruction.
 pub(crate) fn select<'t, K>(forms: &'t [Form<K>], tree: &Instruction) -> Option<&'t Form<K>> {
-    forms.iter().filter(|form| beside_head(form, tree).is_some()).max_by_key(|form| form.head.len())
+    let mut found: Option<&Form<K>> = None;
+    for form in forms {
+        // The tables have some hundred and fifty forms, and an instruction is of few of them: the opcode is compared here.
+        let begins = form.head.first().is_some_and(|head| *head == tree.opcode.node);
+        let is_longer = || found.is_none_or(|found| found.head.len() <= form.head.len());
+        if begins && is_longer() && beside_head(form.shape(), tree).is_some() {
+            found = Some(form);
+        }
+    }
+    found
 }
 
 /// The words that are not of the head, if the instruction is of this form.
-fn beside_head<'t, K>(form: &Form<K>, tree: &'t Instruction) -> Option<Vec<&'t Spanned<String>>> {
+#[inline(never)]
+fn beside_head(form: Shape, tree: &Instruction) -> Option<Vec<&Spanned<String>>> {
     let (opcode, mut rest) = form.head.split_first()?;
     if *opcode != tree.opcode.node {
         return None;
@@ -95,6 +120,10 @@ fn beside_head<'t, K>(form: &Form<K>, tree: &'t Instruction) -> Option<Vec<&'t S
 
 /// The words after the head, each in its slot. A word without one makes the form unsupported, by name.
 pub(crate) fn words<K>(form: &Form<K>, tree: &Instruction) -> Result<Words, Refusal> {
+    words_of(form.shape(), tree)
+}
+
+fn words_of(form: Shape, tree: &Instruction) -> Result<Words, Refusal> {
     let mut found = Words::default();
     let mut taken = vec![0u32; form.slots.len()];
     for word in beside_head(form, tree).unwrap_or_default() {
@@ -134,6 +163,10 @@ pub(crate) fn words<K>(form: &Form<K>, tree: &Instruction) -> Result<Words, Refu
 
 /// The form as documentation writes it: `mbarrier.arrive{.release|.relaxed}{.cta|.cluster}…`.
 pub(crate) fn pattern<K>(form: &Form<K>) -> String {
+    pattern_of(form.shape())
+}
+
+fn pattern_of(form: Shape) -> String {
     let list = |words: &[&str]| words.iter().map(|word| format!(".{word}")).collect::<Vec<_>>().join("|");
     let is_space = |word: &&str| word.starts_with("shared") || *word == "global";
     let spaces = form.head.iter().position(is_space).unwrap_or(form.head.len());

@@ -6,6 +6,7 @@
 //! (`.shared` for `.shared::cta`). A legal word in a place where it is none stays a form without a model.
 
 use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Spanned};
 
@@ -56,7 +57,7 @@ fn stray(tree: &Instruction, word: &Spanned<String>, expected: &Expected) -> Opt
     }
     let longer = format!("{text}::");
     let mut meant: Vec<&str> = expected.words.iter().copied().filter(|known| known.starts_with(&longer)).collect();
-    meant.sort_unstable();
+    meant.shared_sort();
     meant.dedup();
     if meant.is_empty() {
         if text.len() <= 2 || forms::is_known(text) || typo::is_word(text) {

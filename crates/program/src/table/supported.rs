@@ -1,5 +1,7 @@
 //! The list of instruction forms that have a model, from the tables themselves: documentation cannot promise more.
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use crate::program::Version;
 use crate::sections;
 use crate::table::form::{self, Form};
@@ -52,17 +54,15 @@ pub fn supported_forms() -> Vec<SupportedForm> {
         let (section, since) = provenance(row.opcode);
         found.push(SupportedForm { pattern: pattern(row), section, since });
     }
-    found.sort();
+    found.shared_sort();
     found.dedup();
     found
 }
 
 fn add<K>(found: &mut Vec<SupportedForm>, forms: &[Form<K>]) {
-    found.extend(forms.iter().map(|form| SupportedForm {
-        pattern: form::pattern(form),
-        section: form.section,
-        since: form.since,
-    }));
+    for form in forms {
+        found.push(SupportedForm { pattern: form::pattern(form), section: form.section, since: form.since });
+    }
 }
 
 /// The words a row of classes takes.

@@ -1,5 +1,7 @@
 //! Questions about the events of an unfolding that every engine asks.
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use crate::ids::{AddressId, EventId, KernelId, LocationId, TraceId};
 use crate::program::asynchronous::TensorKind;
 use crate::program::{Cover, HostCall, Place, Scope, Space};
@@ -111,7 +113,7 @@ impl Unfolding {
     pub fn events_of(&self, traces: &[TraceId]) -> Vec<EventId> {
         let chosen = traces.iter().flat_map(|trace| self.traces[trace.index()].events.iter().copied());
         let mut events: Vec<EventId> = self.inits().chain(chosen).collect();
-        events.sort();
+        events.shared_sort();
         events
     }
 }

@@ -2,6 +2,7 @@
 //! anything.
 
 use fencepost_syntax::few::Few;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::ids::EventId;
 use crate::value::Value;
@@ -52,7 +53,7 @@ impl May {
 pub fn leaves_of(expression: &Expression) -> Vec<Leaf> {
     let mut leaves = Vec::new();
     expression.leaves(&mut leaves);
-    leaves.sort();
+    leaves.shared_sort();
     leaves.dedup();
     leaves
 }

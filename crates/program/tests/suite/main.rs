@@ -17,17 +17,22 @@ mod constants;
 mod corpora;
 mod dependencies;
 mod fences;
+/// With its tests: a private module that uses nothing of the crate.
+#[path = "../../src/lower/cut/growing_set.rs"]
+mod growing_set;
 mod initial;
 mod instances;
 mod launches;
 mod lints;
 mod loops;
 mod mbarrier;
+mod mbarrier_states;
 mod multimem;
 mod opaque;
 mod ptx_tags;
 mod refusals;
 mod scopes;
+mod section_table;
 mod spaces;
 mod strands_cluster;
 mod strands_copy;

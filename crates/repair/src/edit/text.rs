@@ -8,6 +8,7 @@
 use fencepost_report::TextEdit;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Declaration, InitialValue, Layout, Litmus, Statement, parse_named, print};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::{Source, Span};
 
 use crate::edit::Edit;
@@ -32,7 +33,7 @@ pub(crate) fn of_groups(groups: &[Vec<&Edit>], litmus: &Litmus, source: &Source)
 /// The text with these changes; None if two of them overlap.
 pub(crate) fn applied<'e>(text: &str, edits: impl Iterator<Item = &'e TextEdit>) -> Option<String> {
     let mut edits: Vec<&TextEdit> = edits.collect();
-    edits.sort_by_key(|edit| (edit.start, edit.end));
+    edits.shared_sort_by_key(|edit| (edit.start, edit.end));
     let (mut changed, mut at) = (String::new(), 0);
     for edit in edits {
         changed.push_str(text.get(at..edit.start as usize)?);

@@ -4,6 +4,7 @@
 use fencepost_check::{LoadedModel, Models, Options, Test, Verdict, check, load};
 use fencepost_report::{RaceAnswer, TerminationAnswer};
 use fencepost_syntax::Source;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::space::{Space, changed_program};
 use super::{Costs, FixAnswer, Fixing, fix};
@@ -60,7 +61,7 @@ fn least(test: &Test, model: &LoadedModel, space: &Space, below: u32, is_possibl
             .collect();
         sets.extend(grown);
     }
-    sets.sort();
+    sets.shared_sort();
     sets.iter().find(|(_, set)| is_right(test, model, &space.edits(set), is_possible)).map(|(cost, _)| *cost)
 }
 

@@ -23,6 +23,7 @@ use fencepost_program::program::{Condition, Program};
 use fencepost_program::unfolding::{Event, TraceEnd, Unfolding};
 use fencepost_program::{EventId, LocationId, ThreadId, TraceId};
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::want::Want;
 
@@ -144,7 +145,7 @@ impl Counterexamples {
     /// Whether one of them is an execution of this program too.
     pub(super) fn survive(&mut self, program: &Program, model: &LoadedModel, options: &Options) -> bool {
         let mut bounds: Vec<u32> = self.0.iter().map(|one| one.bound).collect();
-        bounds.sort_unstable();
+        bounds.shared_sort();
         bounds.dedup();
         for bound in bounds {
             // What they share is unfolded once.
@@ -224,7 +225,7 @@ impl Counterexample {
         };
         let source = |(read, write): &(Which, Which)| Some((event(*read)?, event(*write)?));
         let mut sources: Vec<(EventId, EventId)> = self.sources.iter().map(source).collect::<Option<_>>()?;
-        sources.sort_unstable();
+        sources.shared_sort();
         Some(Ways { traces: found.into_iter().map(|(trace, _)| trace).collect(), sources })
     }
 

@@ -9,6 +9,7 @@ use fencepost_check::options::{Options, Wanted};
 use fencepost_check::test::Test;
 use fencepost_program::lower::lower;
 use fencepost_program::program::LocationRole;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::Fixing;
 use super::difference;
@@ -64,7 +65,7 @@ pub(super) fn proposed(test: &Test, model: &LoadedModel, options: &Options, fixi
         }
     }
     for list in [&mut found.guesses, &mut found.paths] {
-        list.sort_by_key(|path| path.cost);
+        list.shared_sort_by_key(|path| path.cost);
         list.truncate(MOST);
     }
     found

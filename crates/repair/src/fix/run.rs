@@ -6,6 +6,7 @@ use fencepost_report::WhyUnknown;
 use fencepost_report::fix::{FixChange, Repair};
 use fencepost_report::why::{Undecided, Why};
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::oracle::{Judged, Oracle};
 use super::paths::Path;
@@ -195,7 +196,7 @@ impl<'r> Run<'r> {
     fn proof(&self, state: &mut State<'_>) {
         let is_guess = |version: &usize| (1..=self.guesses).contains(version);
         let mut order: Vec<usize> = (0..self.versions.len()).filter(|version| !is_guess(version)).collect();
-        order.sort_by_key(|version| self.versions[*version].cost);
+        order.shared_sort_by_key(|version| self.versions[*version].cost);
         for version in order {
             if self.versions[version].cost >= state.below() {
                 break;
@@ -294,7 +295,7 @@ impl<'r> Run<'r> {
         all.retain(|it| self.oracle.confirm(&search.edits(&it.choices), EngineChoice::Auto, 0) == Judged::Right);
         all.push(best.chosen.clone());
         // Those further up come first.
-        all.sort_by(|one, other| one.choices.cmp(&other.choices));
+        all.shared_sort_by(|one, other| one.choices.cmp(&other.choices));
         let mut all = all.into_iter();
         let (chosen, second_engine, more_rounds) = all.find_map(|chosen| {
             let (second, more) = self.confirmed(&search.edits(&chosen.choices))?;

@@ -6,6 +6,7 @@
 //! demands are learned and met (`hit`) until none is left.
 
 use fencepost_report::why::Why;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::hit;
 use super::oracle::{Judged, Oracle};
@@ -87,14 +88,14 @@ impl<'s> Search<'s> {
     pub(super) fn quick(&mut self, below: u32) -> Option<Chosen> {
         let left = below.checked_sub(self.path.cost)?;
         let mut all = self.everything(left);
-        all.sort_by_key(|at| (self.space.least(self.space.places[*at]), *at));
+        all.shared_sort_by_key(|at| (self.space.least(self.space.places[*at]), *at));
         let mut last = None;
         for _ in 0..MOST_QUICK {
             if self.is_shown_wrong(&self.with(&[], all.iter().copied())) {
                 return None;
             }
             let mut choices = self.needed(&[], &all, true, By::Known)?;
-            choices.sort_unstable();
+            choices.shared_sort();
             for at in 0..choices.len() {
                 self.weaken(&mut choices, at, By::Known);
             }
@@ -115,11 +116,11 @@ impl<'s> Search<'s> {
     pub(super) fn some(&mut self, below: u32) -> Option<Chosen> {
         let left = below.checked_sub(self.path.cost)?;
         let mut all = self.not_wrong_below(left)?;
-        all.sort_by_key(|at| (self.space.least(self.space.places[*at]), *at));
+        all.shared_sort_by_key(|at| (self.space.least(self.space.places[*at]), *at));
         let needed =
             if self.is_wrong(&[]) == Some(false) { Vec::new() } else { self.needed(&[], &all, false, By::Search)? };
         let mut choices = needed;
-        choices.sort_unstable();
+        choices.shared_sort();
         for at in 0..choices.len() {
             self.weaken(&mut choices, at, By::Search);
         }
@@ -177,7 +178,7 @@ impl<'s> Search<'s> {
                 self.space.costs[*at] == self.space.costs[*own] && !places.contains(&self.space.places[*at])
             });
             let mut others: Vec<usize> = others.collect();
-            others.sort_by_key(|at| at.abs_diff(*own));
+            others.shared_sort_by_key(|at| at.abs_diff(*own));
             for other in others {
                 if asked >= MOST_ALIKE / chosen.choices.len() || self.oracle.is_over() {
                     break;
@@ -190,7 +191,7 @@ impl<'s> Search<'s> {
             }
             asked = 0;
         }
-        found.sort_by(|one, other| one.choices.cmp(&other.choices));
+        found.shared_sort_by(|one, other| one.choices.cmp(&other.choices));
         found.dedup();
         found
     }
@@ -291,7 +292,7 @@ impl<'s> Search<'s> {
     fn weaken(&mut self, choices: &mut [usize], at: usize, by: By) {
         let own = choices[at];
         let mut options: Vec<usize> = self.space.of_place(self.space.places[own]).collect();
-        options.sort_by_key(|at| self.space.costs[*at]);
+        options.shared_sort_by_key(|at| self.space.costs[*at]);
         for option in options.into_iter().take_while(|at| self.space.costs[*at] < self.space.costs[own]) {
             choices[at] = option;
             if self.stays(choices, by) == Some(false) {
@@ -339,7 +340,7 @@ impl<'s> Search<'s> {
     /// Raises one place as far as leaves it wrong, whose strongest option does not.
     fn raise(&mut self, choices: &mut Vec<usize>, place: usize, (below, by): (u32, By)) {
         let mut options: Vec<usize> = self.space.of_place(place).filter(|at| self.space.costs[*at] < below).collect();
-        options.sort_by_key(|at| std::cmp::Reverse(self.space.costs[*at]));
+        options.shared_sort_by_key(|at| std::cmp::Reverse(self.space.costs[*at]));
         for option in options {
             let own = choices.iter().find(|at| self.space.places[**at] == place);
             let is_higher = own.is_none_or(|own| *own != option && self.space.is_below(*own, option));
@@ -371,7 +372,7 @@ impl<'s> Search<'s> {
             raised.retain(|own| self.space.places[*own] != self.space.places[other]);
             raised.push(other);
         }
-        raised.sort_unstable();
+        raised.shared_sort();
         raised
     }
 }

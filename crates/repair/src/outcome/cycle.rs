@@ -9,6 +9,7 @@ use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
 use fencepost_report::CauseKind;
 use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::scene::Scene;
@@ -70,16 +71,16 @@ impl Cycle {
 /// can be put into one order.
 pub(crate) fn all(scene: &Scene<'_>) -> Vec<Cycle> {
     let mut edges = communication(scene);
-    edges.sort();
+    edges.shared_sort();
     let graph = Graph::new(scene, &edges);
     let mut known = SortedSet::new();
     let mut found: Vec<Cycle> = edges.iter().filter_map(|edge| graph.cycle(*edge)).collect();
     found.retain(|cycle| {
         let mut edges = cycle.edges.clone();
-        edges.sort();
+        edges.shared_sort();
         known.insert(edges)
     });
-    found.sort_by_key(|cycle| cycle.edges.len());
+    found.shared_sort_by_key(|cycle| cycle.edges.len());
     found
 }
 

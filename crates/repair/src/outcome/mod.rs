@@ -24,6 +24,7 @@ use fencepost_report::reason::{Communication, CycleStep, NamedBy, NamedSite, Out
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Cause, Diagnosis, Missing};
 use fencepost_syntax::litmus::QuestionKind;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::edit::{self, Change, Edit};
 use crate::outcome::cycle::{Cycle, Step};
@@ -269,7 +270,7 @@ fn missed(scene: &Scene<'_>, pair: (EventId, EventId), edits: &[Edit]) -> Told {
 
 fn pieces(scene: &Scene<'_>, edits: &[Edit]) -> Vec<Missing> {
     let mut missing = Edit::all_missing(edits, scene);
-    missing.sort_by_key(|missing| missing.line);
+    missing.shared_sort_by_key(|missing| missing.line);
     missing
 }
 
@@ -286,7 +287,7 @@ fn told(scene: &Scene<'_>, cycle: &Cycle, edits: &[Edit]) -> Option<Told> {
         Some(CycleStep { step, from: named(scene, cycle, edge.from), to: named(scene, cycle, edge.to) })
     };
     let mut steps: Vec<&cycle::Edge> = cycle.communication().collect();
-    steps.sort_by_key(|edge| edge.step);
+    steps.shared_sort_by_key(|edge| edge.step);
     let steps = steps.into_iter().filter_map(step).collect();
     let mut reasons = vec![Outcome::CriticalCycle { steps }.into()];
     if edits.is_empty() {

@@ -7,6 +7,7 @@ use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_report::reason::{Scoping, Strength};
 use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::edit::{self, Change, Edit, SCOPES, Semantics, scope_word};
 use crate::outcome::cycle::{Cycle, Step, is_flag};
@@ -62,7 +63,7 @@ pub(crate) fn all(scene: &Scene<'_>, cycle: &Cycle, strength: Measure) -> Vec<Ed
         // Too many rather than too few: what is not needed is left out again, words on data first.
         Measure::Messages => {
             let mut words = words(scene, cycle, pair, scope);
-            words.sort_by_key(|edit| !is_of_flag(scene, edit));
+            words.shared_sort_by_key(|edit| !is_of_flag(scene, edit));
             if words.is_empty() {
                 put(scene, pair, Side::Before, (Fence::Both, scope)).into_iter().collect()
             } else {

@@ -10,6 +10,7 @@ use fencepost_report::reason::{Arriving, Fencing, Meeting, Parity, Position, Rea
 use fencepost_report::site::Proxy;
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::edit::{Change, Edit, Moved, SCOPES, Semantics, scope_word};
@@ -291,7 +292,7 @@ pub(crate) fn only_arriving(scene: &Scene<'_>) -> Vec<Edit> {
         Edit::new(change, reason, sections::BAR, COST)
     };
     let mut found: Vec<&Here<'_>> = barriers.iter().filter(|here| here.has("arrive")).collect();
-    found.sort_by_key(|here| awaited(here));
+    found.shared_sort_by_key(|here| awaited(here));
     found.into_iter().map(one).take(MOST).collect()
 }
 
@@ -318,7 +319,7 @@ pub(crate) fn moves(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             found.push(((!of_pair, !racing, stop.passed.len(), role), edit));
         }
     }
-    found.sort_by_key(|(rank, _)| *rank);
+    found.shared_sort_by_key(|(rank, _)| *rank);
     found.into_iter().take(MOST).map(|(_, edit)| edit).collect()
 }
 

@@ -7,6 +7,7 @@ use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::{Meeting, Position};
 use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::edit::{self, Change, Edit, Moved};
 use crate::propose::{adjust, phase, same_text};
@@ -30,7 +31,7 @@ pub(crate) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>>
     found.extend(same_text::all(scene, pair));
     found.extend(met(scene, pair).map(|edit| vec![edit]));
     found.retain(|edits| !edits.is_empty());
-    found.sort_by_key(|edits| edit::size(edits));
+    found.shared_sort_by_key(|edits| edit::size(edits));
     found
 }
 

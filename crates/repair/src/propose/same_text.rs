@@ -7,6 +7,7 @@ use fencepost_report::reason::{Meeting, Reason, Waiting};
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Litmus, Statement};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::edit::{Change, Edit, Whole};
 use crate::propose::wait;
@@ -33,7 +34,7 @@ pub(crate) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>>
     let mut seen: Vec<Vec<ThreadId>> = Vec::new();
     // What is read has to be read before it is overwritten: who reads says when.
     let mut accesses = [pair.0, pair.1];
-    accesses.sort_by_key(|access| scene.event(*access).is_write());
+    accesses.shared_sort_by_key(|access| scene.event(*access).is_write());
     for access in accesses {
         let Some(thread) = scene.thread(access) else { continue };
         let alike = Alike { threads: alike(scene, thread) };
@@ -199,7 +200,7 @@ impl Alike {
             .filter(|(at, it)| inside(at) && !is_quiet(it))
             .flat_map(|(at, _)| [(*at, Side::After), (*at, Side::Before)])
             .collect();
-        places.sort_by_key(|(at, _)| at.abs_diff(racing));
+        places.shared_sort_by_key(|(at, _)| at.abs_diff(racing));
         let put = |place: (usize, Side)| self.put(scene, place, &text, (&reason, sections::BAR));
         places.into_iter().take(BARRIERS).map(put).collect()
     }

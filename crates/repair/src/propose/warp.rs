@@ -7,6 +7,7 @@ use fencepost_program::tag::Tag;
 use fencepost_report::Diagnosis;
 use fencepost_report::piece::Piece;
 use fencepost_report::reason::Ordering;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::scene::Scene;
 
@@ -18,7 +19,7 @@ pub(crate) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Di
     let (first, second) = (scene.access(pair.0)?, scene.access(pair.1)?);
     let events = scene.execution.events.iter().copied();
     let mut met: Vec<EventId> = events.filter(|id| scene.has(*id, Tag::BarrierWarp)).collect();
-    met.sort_by_key(|id| scene.line(*id));
+    met.shared_sort_by_key(|id| scene.line(*id));
     met.dedup_by_key(|id| scene.line(*id));
     let at = *met.first()?;
     let lines = met.iter().map(|id| scene.line(*id)).collect();

@@ -16,6 +16,7 @@ use fencepost_program::program::{Place, Scope, Space};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, LocationInfo, Unfolding};
 use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::sorted::SharedSort as _;
 
 pub(crate) struct Scene<'a> {
     pub(crate) test: &'a Test,
@@ -30,7 +31,7 @@ pub(crate) struct Scene<'a> {
 impl<'a> Scene<'a> {
     pub(crate) fn new(test: &'a Test, unfolding: &'a Unfolding, execution: &'a Execution, model: &'a Watched) -> Self {
         let mut reads: Vec<(EventId, EventId)> = execution.rf.iter().map(|(write, read)| (*read, *write)).collect();
-        reads.sort_unstable();
+        reads.shared_sort();
         Scene { test, unfolding, execution, model, facts: Facts::of(unfolding, model, execution), reads }
     }
 

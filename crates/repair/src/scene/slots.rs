@@ -5,6 +5,7 @@ use fencepost_program::ThreadId;
 use fencepost_report::piece::{self, Gap, Spot};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Litmus, Statement};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction};
@@ -143,7 +144,7 @@ pub(crate) fn course(litmus: &Litmus, thread: ThreadId, statement: usize, most: 
             to.extend(anchor(body, thread, unit, side).map(|anchor| Stop { anchor, passed: passed.clone() }));
         }
     }
-    to.sort_by_key(|stop| stop.passed.len());
+    to.shared_sort_by_key(|stop| stop.passed.len());
     Some(to)
 }
 
@@ -178,7 +179,7 @@ pub(crate) fn near(litmus: &Litmus, from: &Anchor, most: usize) -> Vec<Anchor> {
         };
         found.extend(beside.map(|anchor| (distance, anchor)));
     }
-    found.sort_by_key(|(distance, _)| *distance);
+    found.shared_sort_by_key(|(distance, _)| *distance);
     found.into_iter().map(|(_, anchor)| anchor).collect()
 }
 

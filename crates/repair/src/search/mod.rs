@@ -5,6 +5,7 @@
 use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_report::reason::{Reason, Strength};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::Cures;
 use crate::edit::{Change, Edit, Moved, Polled, size};
@@ -525,7 +526,7 @@ impl Search<'_, '_> {
     fn alike(&mut self) {
         let mut all = kernel_line::said_alike(self.scene, &adjust::words(self.scene, self.pair));
         let is_relaxed = |edit: &Edit| matches!(edit.reason, Some(Reason::Strength(Strength::Relaxed { .. })));
-        all.sort_by_key(|edits| !edits.iter().all(is_relaxed));
+        all.shared_sort_by_key(|edits| !edits.iter().all(is_relaxed));
         for edits in all {
             let plan = Plan { from: self.pair.0, to: self.pair.1, edits, cost: 0 };
             let found = self.check(&plan.edits);

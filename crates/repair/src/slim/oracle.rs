@@ -18,6 +18,7 @@ use fencepost_program::RegisterId;
 use fencepost_program::program::{Program, Term};
 use fencepost_report::answer::Answer;
 use fencepost_report::why::{Undecided, Why};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::space::{Choices, Space};
 use super::waits;
@@ -145,7 +146,7 @@ impl<'o> Oracle<'o> {
         if self.original.depends() {
             stages = vec![Stage::All];
         }
-        stages.sort_by_key(|stage| *stage != self.first.get());
+        stages.shared_sort_by_key(|stage| *stage != self.first.get());
         let mut open = None;
         for stage in stages {
             if self.options.budget.is_over() {

@@ -12,6 +12,7 @@
 use fencepost_check::judge::found::Aspect;
 use fencepost_check::options::EngineChoice;
 use fencepost_report::why::Why;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::most::{Fitting, Rule, most};
 use super::oracle::{Difference, Judged, Oracle, Way};
@@ -90,7 +91,7 @@ impl<'s> Search<'s> {
     fn alone(&mut self, at: usize) -> Alone {
         let place = &self.space.places[at];
         let mut order: Vec<usize> = (1..=place.options.len()).collect();
-        order.sort_by_key(|choice| place.saves(*choice));
+        order.shared_sort_by_key(|choice| place.saves(*choice));
         order.rotate_right(1);
         let mut found = Alone::default();
         let mut bad: Vec<(usize, Difference)> = Vec::new();
@@ -227,7 +228,7 @@ impl<'s> Search<'s> {
         let (place, own) = (&self.space.places[at], choices[at]);
         let mut stronger: Vec<usize> =
             (1..=place.options.len()).filter(|choice| *choice != own && place.is_weaker(own, *choice)).collect();
-        stronger.sort_by_key(|choice| place.saves(*choice));
+        stronger.shared_sort_by_key(|choice| place.saves(*choice));
         for choice in stronger {
             let mut other = choices.clone();
             other[at] = choice;

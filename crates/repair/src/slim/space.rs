@@ -8,6 +8,7 @@ use fencepost_check::test::Test;
 use fencepost_program::ThreadId;
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Arch;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedMap;
 
 use super::place::{Effect, Place};
@@ -44,7 +45,7 @@ impl Space {
         }
         let mut places = maker.places;
         places.retain(|place| !place.at.iter().any(|(_, span)| is_kept(*span)));
-        places.sort_by_key(|place| place.at.first().map(|(_, span)| span.start));
+        places.shared_sort_by_key(|place| place.at.first().map(|(_, span)| span.start));
         Space { places }
     }
 

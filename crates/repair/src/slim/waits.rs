@@ -10,6 +10,7 @@ use fencepost_program::program::Place as Home;
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Arch, Statement};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::place::{Effect, Level, Place, Weaker};
 use crate::edit::{Change, Edit, scope_word};
@@ -130,7 +131,7 @@ fn removal(thread: ThreadId, statements: &[Statement], cost: u32) -> Place {
         statements.iter().filter_map(instruction).map(|it| (thread, it.span())).collect();
     // What is polled names the loop, not the label or the comparison.
     let waits = |span: &Span| statements.iter().filter_map(instruction).any(|it| it.span() == *span && !computes(it));
-    spans.sort_by_key(|(_, span)| !waits(span));
+    spans.shared_sort_by_key(|(_, span)| !waits(span));
     let edits = statements.iter().map(|statement| remove(thread, statement)).collect();
     let options = vec![Weaker { edits, level: Level::GONE, saves: cost.max(1) }];
     Place { at: spans, cost, options, effect: Effect::ChangesPaths }

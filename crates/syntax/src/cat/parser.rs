@@ -6,6 +6,7 @@ use super::keyword::{Certainty, STARTS, nearest};
 use super::lexer::{Kind, Token, lex};
 use super::tree::{BinaryOperator, CatInstruction, Expression, Model};
 use crate::diagnostic::Diagnostic;
+use crate::sorted::SharedSort as _;
 use crate::span::{Span, Spanned};
 
 /// Levels of recursion the parser takes: brackets, bodies, functions. Published models stay below 12.
@@ -53,11 +54,11 @@ impl<'a> Parser<'a> {
     pub(super) fn model(mut self) -> (Model, Vec<Diagnostic>) {
         let header = self.header();
         let instructions = self.instructions();
-        self.diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.severity));
+        self.diagnostics.shared_sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.severity));
         if self.diagnostics.len() > MAX_DIAGNOSTICS {
             let more = self.diagnostics.len() - MAX_DIAGNOSTICS;
             // Warnings never crowd out the errors that make the tree unusable.
-            self.diagnostics.sort_by_key(|diagnostic| (diagnostic.severity, diagnostic.span.start));
+            self.diagnostics.shared_sort_by_key(|diagnostic| (diagnostic.severity, diagnostic.span.start));
             self.diagnostics.truncate(MAX_DIAGNOSTICS);
             let span = self.diagnostics.last().map_or(Span::default(), |last| last.span);
             let message = format!("{more} more messages are not shown");

@@ -6,20 +6,20 @@
 
 mod map;
 mod set;
+mod sort;
 
 use std::cmp::Ordering;
 
 pub use map::{Entry, SortedMap, VacantEntry};
 pub use set::SortedSet;
+pub use sort::SharedSort;
 
-/// Sorts items, of which those that `compare` calls equal are reduced to the last one. One sort of numbers for all types of
-/// items: sorting them directly would be compiled once for each type.
+/// Sorts items, of which those that `compare` calls equal are reduced to the last one.
 fn settle<T>(items: &mut Vec<T>, compare: impl Fn(&T, &T) -> Ordering) {
     if items.is_sorted_by(|one, other| compare(one, other).is_lt()) {
         return;
     }
-    let mut places = order(items.len(), &|one, other| compare(&items[one], &items[other]));
-    rearrange(&mut places, &mut |one, other| items.swap(one, other));
+    sort::sort(&mut sort::Slice { items, compare: &compare });
     let mut kept: Vec<T> = Vec::with_capacity(items.len());
     for item in items.drain(..) {
         match kept.last_mut() {
@@ -28,26 +28,6 @@ fn settle<T>(items: &mut Vec<T>, compare: impl Fn(&T, &T) -> Ordering) {
         }
     }
     *items = kept;
-}
-
-/// The places of the items in ascending order of the items; equal ones stay in order.
-fn order(len: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..len).collect();
-    places.sort_by(|one, other| compare(*one, *other));
-    places
-}
-
-/// Brings to each place the item that stands at `places[place]`, by exchanges.
-fn rearrange(places: &mut [usize], swap: &mut dyn FnMut(usize, usize)) {
-    for start in 0..places.len() {
-        let mut at = start;
-        while places[at] != start {
-            let from = std::mem::replace(&mut places[at], at);
-            swap(at, from);
-            at = from;
-        }
-        places[at] = at;
-    }
 }
 
 /// The places that a range of keys covers, given how the keys at hand compare with a key.

@@ -3,6 +3,7 @@
 use super::{Comments, DIAGNOSTIC_LIMIT, Kind, SpanMap, Token, View, give_back, lex};
 use crate::diagnostic::Diagnostic;
 use crate::limits;
+use crate::sorted::SharedSort as _;
 use crate::span::{Span, Spanned};
 
 /// After so many tokens the limits are asked.
@@ -217,7 +218,7 @@ impl<'a> Cursor<'a> {
 
 /// Diagnostics in reading order, at most [`DIAGNOSTIC_LIMIT`] of them, none twice.
 pub(crate) fn finish(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    diagnostics.sort_by_key(|diagnostic| (diagnostic.span, diagnostic.severity));
+    diagnostics.shared_sort_by_key(|diagnostic| (diagnostic.span, diagnostic.severity));
     diagnostics.dedup();
     diagnostics.truncate(DIAGNOSTIC_LIMIT);
     diagnostics

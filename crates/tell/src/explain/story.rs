@@ -13,6 +13,7 @@ use fencepost_program::unfolding::EventKind;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
 use fencepost_report::site::Proxy;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedMap;
 
 use super::name::value;
@@ -293,7 +294,7 @@ impl<'a> Ending<'a> {
         let filter = context.program.filter.as_ref().map(|filter| &filter.node);
         let mut terms: Vec<Term> = condition.terms();
         terms.extend(filter.into_iter().flat_map(Condition::terms));
-        terms.sort();
+        terms.shared_sort();
         terms.dedup();
         let states = outcome::Reader::new(context.unfolding, execution).states(&terms);
         let wanted = |state: &&outcome::State| {

@@ -14,6 +14,7 @@ use fencepost_check::test::Test;
 use fencepost_program::program::Program;
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{QuestionAnswer, Report};
+use fencepost_syntax::sorted::SharedSort as _;
 
 pub fn log(test: &Test, report: &Report) -> String {
     let mut text = String::new();
@@ -56,7 +57,7 @@ fn answer(text: &mut String, report: &Report, question: &QuestionAnswer, conditi
     let (positive, negative) = (question.positive.unwrap_or(0), question.negative.unwrap_or(0));
     let _ = writeln!(text, "Positive: {positive} Negative: {negative}");
     let mut flags: Vec<&str> = report.races.pairs.iter().map(|race| race.flag.as_str()).collect();
-    flags.sort_unstable();
+    flags.shared_sort();
     flags.dedup();
     for flag in flags {
         let _ = writeln!(text, "Flag {flag}");

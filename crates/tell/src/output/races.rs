@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use fencepost_report::finding::FindingKind;
 use fencepost_report::{Diagnosis, Missing, Race, Report};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::diagnosis::{diagnosed, missing, through};
 
@@ -42,7 +43,7 @@ fn is_one_cause(first: &Race, second: &Race) -> bool {
     let (Some(one), Some(other)) = (&first.diagnosis, &second.diagnosis) else { return false };
     let pieces = |diagnosis: &Diagnosis| {
         let mut pieces: Vec<Missing> = diagnosis.missing.clone();
-        pieces.sort_by(|a, b| (&a.thread, a.line, &a.text).cmp(&(&b.thread, b.line, &b.text)));
+        pieces.shared_sort_by(|a, b| (&a.thread, a.line, &a.text).cmp(&(&b.thread, b.line, &b.text)));
         pieces
     };
     let alike = (one.confirmed, &one.under) == (other.confirmed, &other.under);

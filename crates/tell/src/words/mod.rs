@@ -1,6 +1,8 @@
 //! Reports in words: `check` and `repair` return data, and the sentences are made here, once, before a report is shown.
 
 pub(crate) mod expected;
+pub(crate) mod machine;
+pub mod mapping;
 mod missing;
 mod misuse;
 mod outcome;
@@ -55,6 +57,9 @@ pub fn put_into_words(report: &mut Report) {
 pub fn put_machine_into_words(report: &mut operational::Report) {
     let questions = report.questions.iter_mut().filter_map(|answer| answer.why.as_mut());
     questions.chain(&mut report.why).chain(&mut report.incomplete).for_each(unknown::fill);
+    for states in report.stuck.iter_mut().flatten() {
+        states.why = machine::stuck(states.reason).to_owned();
+    }
     if let Some(crashes) = &mut report.crashes {
         let questions = crashes.questions.iter_mut().filter_map(|answer| answer.why.as_mut());
         questions.chain(&mut crashes.recovery).for_each(unknown::fill);

@@ -5,6 +5,7 @@ use fencepost_report::Warning;
 use fencepost_report::finding::FindingKind;
 use fencepost_report::site::Memory;
 use fencepost_report::warning::{GroupKind, NotCut, Racing, RunRule, TakenBytes, TextRule, Torn, Warned};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::unknown;
 
@@ -15,7 +16,7 @@ pub(super) fn fill(warnings: &mut [Warning]) {
             warning.message = text(what);
         }
     }
-    warnings.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
+    warnings.shared_sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
 }
 
 fn text(what: &Warned) -> String {

@@ -8,6 +8,7 @@ use fencepost_program::program::BarrierKind;
 use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, GenerationOrder, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, TraceId};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::Obstacle;
 use crate::base::{Candidate, is_in_sync_order, sync_orders};
@@ -66,9 +67,9 @@ impl Run {
                 fences.push(local);
             }
         }
-        rf.sort_by_key(|(write, read)| (*read, *write));
-        co.sort();
-        sync_fence.sort();
+        rf.shared_sort_by_key(|(write, read)| (*read, *write));
+        co.shared_sort();
+        sync_fence.shared_sort();
         Execution {
             traces: self.candidate.traces.clone(),
             events: self.candidate.events.clone(),
@@ -238,7 +239,7 @@ impl<'u> Runner<'u> {
             for constraint in trace.constraints.iter().chain(&trace.assumptions) {
                 leaves.clear();
                 constraint.leaves(&mut leaves);
-                leaves.sort();
+                leaves.shared_sort();
                 leaves.dedup();
                 for leaf in &leaves {
                     if let Leaf::Read(read) = leaf

@@ -17,6 +17,7 @@ use std::ops::ControlFlow;
 use fencepost_program::ThreadId;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::budget::{Budget, End, Flow};
 use super::values::Consistent;
@@ -153,7 +154,7 @@ impl Search<'_, '_> {
         for &(write, read) in &edges {
             key.push((renamed(write)?, renamed(read)?));
         }
-        key.sort_unstable();
+        key.shared_sort();
         key.push((u32::MAX, u32::from(more.is_some())));
         Some((key, exchange.class_size(canonical.same)?))
     }

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use super::{Among, Search};
 use crate::bits::{Relation, Swap};
 use crate::evaluate::{Chosen, Stage};
@@ -189,7 +191,7 @@ impl Search<'_, '_> {
             self.unfolding.events[event.index()].rmw_partner.and_then(|partner| self.candidate.local(partner))
         };
         let mut writes: Vec<usize> = [Some(a.0), Some(b.0), partner(a.1), partner(b.1)].into_iter().flatten().collect();
-        writes.sort();
+        writes.shared_sort();
         writes.dedup();
         let mut base = self.orders.root.clone();
         if !self.extend_partly(&mut base) || self.check_partly(&base).is_some() {

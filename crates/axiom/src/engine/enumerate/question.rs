@@ -4,6 +4,7 @@
 use fencepost_program::LocationId;
 use fencepost_program::program::{Condition, Term};
 use fencepost_program::value::Value;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::engine::{Goal, Multiplicity, Observed};
 
@@ -45,7 +46,7 @@ impl<'a> Question<'a> {
         }
         let terms: Vec<Vec<Term>> = conjuncts.iter().map(Conjunct::terms).collect();
         let mut memory: Vec<LocationId> = terms.iter().flatten().filter_map(location).collect();
-        memory.sort();
+        memory.shared_sort();
         memory.dedup();
         let observed = match (goal.observed, goal.multiplicity) {
             // Which pairs raise a flag is not symmetric once some of them are left out.

@@ -6,6 +6,7 @@ use fencepost_program::program::Term;
 use fencepost_program::unfolding::{Trace, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, ThreadId, TraceId};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::question::Question;
 use crate::engine::Ends;
@@ -35,7 +36,7 @@ fn drop_infeasible(unfolding: &Unfolding, question: &Question<'_>, alive: &mut [
     for trace in alive.iter().flatten() {
         events.extend(&unfolding.traces[trace.index()].events);
     }
-    events.sort();
+    events.shared_sort();
     events.dedup();
     let mut may = MayValues::default();
     may.begin(unfolding, &events, &mut |_, _| true);
@@ -106,7 +107,7 @@ pub(super) fn tests_of<'a>(
             found.push((read, Test::Conjunct(index)));
         }
     }
-    found.sort_by_key(|(read, _)| *read);
+    found.shared_sort_by_key(|(read, _)| *read);
     found
 }
 

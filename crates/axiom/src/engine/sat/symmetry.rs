@@ -9,6 +9,7 @@ use fencepost_program::expression::Expression;
 use fencepost_program::program::{Condition, Term};
 use fencepost_program::unfolding::{EventKind, Trace, Unfolding};
 use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::base::{Candidate, narrowest_common};
 use crate::engine::Goal;
@@ -209,7 +210,7 @@ fn unchanged(condition: &Condition, a: ThreadId, b: ThreadId) -> bool {
 fn canonical(condition: &Condition, rename: &dyn Fn(ThreadId) -> ThreadId) -> String {
     let list = |parts: &[Condition]| {
         let mut parts: Vec<String> = parts.iter().map(|part| canonical(part, rename)).collect();
-        parts.sort();
+        parts.shared_sort();
         parts.dedup();
         parts.join(" ")
     };

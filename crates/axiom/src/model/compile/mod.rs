@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use fencepost_syntax::cat::{self, Binding, BindingPattern, CatInstruction, Expression};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::{Diagnostic, Source, Spanned};
 
 use crate::model::compile::graph::Graph;
@@ -121,7 +122,7 @@ fn readings(text: &str, files: &[Source]) -> Vec<Reading> {
         let asked = files.iter().flat_map(|file| file.text.split('"').skip(1).step_by(2));
         let mut values: Vec<String> =
             asked.filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned).collect();
-        values.sort();
+        values.shared_sort();
         values.dedup();
         Reading { name: name.to_owned(), values }
     };

@@ -6,6 +6,7 @@ use fencepost_program::unfolding::{Event, Unfolding};
 use fencepost_report::site::ThreadName;
 use fencepost_report::warning::{TakenBytes, Torn, WriteLine};
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::test::Test;
@@ -19,7 +20,7 @@ pub(super) fn first(test: &Test, unfolding: &Unfolding, execution: &Execution) -
         }
     }
     operations.into_iter().find_map(|(operation, mut parts)| {
-        parts.sort_by_key(|(read, _)| unfolding.event(*read).location());
+        parts.shared_sort_by_key(|(read, _)| unfolding.event(*read).location());
         let sources: Vec<Option<EventId>> = parts.iter().map(|(_, write)| source(unfolding, *write)).collect();
         if sources.windows(2).all(|pair| pair[0] == pair[1]) {
             return None;

@@ -31,6 +31,7 @@
 use fencepost_program::program::{Term, Unsupported};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, ThreadId};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::super::buffer::{Kind, PersistBuffer};
 use super::super::warps::Warps;
@@ -149,7 +150,7 @@ fn normalise(buffer: &mut PersistBuffer<Store>, silent: Warps) {
     buffer.join_points();
     let entries = buffer.entries.make_contiguous();
     for persists in entries.chunk_by_mut(|one, other| one.line().is_some() && other.line().is_some()) {
-        persists.sort_by_key(|entry| entry.line());
+        persists.shared_sort_by_key(|entry| entry.line());
     }
 }
 

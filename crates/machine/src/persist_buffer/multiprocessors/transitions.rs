@@ -2,6 +2,7 @@
 
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, ThreadId, TraceId};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::super::buffer::{Kind, Stall};
 use super::super::{Line, Point};
@@ -193,7 +194,7 @@ impl Multiprocessors<'_> {
     fn flushed(&self, state: &mut State, sm: usize, (line, data): (Line, Store)) {
         let at = state.flights.partition_point(|flight| flight.line <= line);
         state.flights.insert(at, Departed { sm, line });
-        state.buffers[sm].in_flight.sort_by_key(|flight| flight.line);
+        state.buffers[sm].in_flight.shared_sort_by_key(|flight| flight.line);
         if let Some(store) = data.filter(|_| self.hardware.visible == Visible::AtFlush) {
             state.memory[line.0 as usize] = store;
         }

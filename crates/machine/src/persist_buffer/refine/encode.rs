@@ -4,6 +4,8 @@
 //! nothing to do with each other: two persists to one line from two SMs are ordered by arrival, and neither the buffers nor the
 //! monitor compare them.
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use super::monitor::{Persist, Persists};
 use super::state::{Sm, State};
 use super::{OPERATIONS, PERSISTS, Question, Search, Sms, WARPS};
@@ -195,7 +197,7 @@ fn write_releases(question: &Question, state: &State, names: &Names, out: &mut W
     let mut put = |sets: &[Option<Persists>; WARPS]| {
         let mut sets = names.old_warps.map(|old| sets[usize::from(old)].map_or(0, |set| names.set(set) << 1 | 1));
         if question.search == Search::Reduced {
-            sets[..alike(question)].sort_unstable();
+            sets[..alike(question)].shared_sort();
         }
         sets.iter().for_each(|set| out.put(*set, count + 1));
     };
@@ -260,7 +262,7 @@ fn sort_flights(state: &State, sm: Sm, names: &Names, order: &mut [u8]) {
     };
     order.iter_mut().enumerate().for_each(|(at, place)| *place = at as u8);
     if order.len() > 1 {
-        order.sort_unstable_by_key(|at| key(*at));
+        order.shared_sort_by_key(|at| key(*at));
     }
 }
 
@@ -292,7 +294,7 @@ fn sort_segments(state: &State, sm: Sm, names: &Names, order: &mut [u8]) {
         let is_persist = |at: &u8| entries[usize::from(*at)].line().is_some();
         let length = order[first..].iter().take_while(|at| is_persist(at)).count();
         if length > 1 {
-            order[first..first + length].sort_by_key(key);
+            order[first..first + length].shared_sort_by_key(key);
         }
         first += length + 1;
     }

@@ -1,5 +1,6 @@
 //! Locations and addresses out of a cut (see [`crate::lower::cut`]): names, types and initial values of each atom.
 
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::{AddressId, LocationId};
@@ -15,7 +16,7 @@ const WIDEST: i128 = 16;
 
 pub(crate) fn make(names: &mut Names, cut: &Cut) {
     let mut order: Vec<usize> = (0..names.variables.len()).filter(|id| names.variables[*id].target.is_none()).collect();
-    order.sort_by_key(|id| names.variables[*id].order);
+    order.shared_sort_by_key(|id| names.variables[*id].order);
     let mut locations = std::mem::take(&mut names.locations);
     locations.reserve(order.len());
     for id in order {

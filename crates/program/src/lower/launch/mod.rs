@@ -5,6 +5,7 @@
 mod calls;
 
 use fencepost_syntax::litmus::{Declaration, LaunchOrder, Litmus, Side};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
@@ -169,7 +170,7 @@ pub(crate) fn settle(
     let mut named: Vec<(KernelId, Span)> =
         edges.iter().flat_map(|launch| [(launch.first, launch.span), (launch.second, launch.span)]).collect();
     named.extend(calls);
-    named.sort();
+    named.shared_sort();
     named.dedup();
     for (kernel, span) in named.into_iter().filter(|(kernel, _)| !declared.kernels.contains(kernel)) {
         let error = Diagnostic::error(span, format!("no thread is in kernel {}", kernel.0)).label("no such kernel");

@@ -9,6 +9,7 @@ pub(crate) mod unwritten;
 
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::{Declaration, Dialect, Litmus, Statement};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::ids::LocationId;
 use crate::lower::builder::ThreadBuilder;
@@ -40,7 +41,7 @@ pub(crate) struct Text<'a> {
 pub(crate) fn collect(text: &Text<'_>, findings: &mut Findings) -> Vec<Lint> {
     let mut floors = std::mem::take(&mut findings.floors);
     // Of an instruction whose form and words came with several versions, the newest.
-    floors.sort_by_key(|floor| (floor.span.start, std::cmp::Reverse(floor.since)));
+    floors.shared_sort_by_key(|floor| (floor.span.start, std::cmp::Reverse(floor.since)));
     floors.dedup_by_key(|floor| floor.span.start);
     for floor in floors.iter().filter(|floor| floor.since > text.version) {
         let what = LintKind::Newer { form: floor.what.clone(), since: floor.since, stated: text.version };
@@ -62,7 +63,7 @@ pub(crate) fn collect(text: &Text<'_>, findings: &mut Findings) -> Vec<Lint> {
         divergence::collect(&thread.body, findings);
     }
     let mut lints = std::mem::take(&mut findings.lints);
-    lints.sort_by_key(|lint| (lint.span.start, lint.span.end));
+    lints.shared_sort_by_key(|lint| (lint.span.start, lint.span.end));
     lints.dedup();
     lints
 }

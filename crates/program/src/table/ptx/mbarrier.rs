@@ -5,6 +5,7 @@
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Comparison;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::ids::RegisterId;
@@ -148,7 +149,7 @@ fn hoisted(tree: &Instruction) -> Instruction {
     let mut tree = tree.clone();
     let is_name = |word: &Spanned<String>| matches!(word.node.as_str(), "expect_tx" | "noComplete" | "parity");
     if let Some((_, rest)) = tree.modifiers.split_first_mut() {
-        rest.sort_by_key(|word| !is_name(word));
+        rest.shared_sort_by_key(|word| !is_name(word));
     }
     tree
 }

@@ -2,6 +2,7 @@
 //!
 //! Numbers of events ascend along a trace, so all are numbered anew. A write that nobody could miss is left out for good.
 
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{EventId, LocationId, ThreadId, TraceId};
@@ -29,7 +30,7 @@ const NOT_KEPT: [Tag; 6] = [Tag::Write, Tag::Completion, Tag::Stray, Tag::Opaque
 pub(crate) fn insert(unfolding: &mut Unfolding, mut omissions: Vec<Omission>) {
     let read = readers(unfolding);
     omissions.retain(|omission| is_missed(unfolding, &read, omission));
-    omissions.sort();
+    omissions.shared_sort();
     omissions.dedup();
     if omissions.is_empty() {
         return;

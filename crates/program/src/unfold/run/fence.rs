@@ -1,5 +1,7 @@
 //! Fences: what each is about is known once its address is.
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use crate::ids::{AddressId, LocationId};
 use crate::program::{Cover, FenceCover, Scope};
 use crate::tag::{Tag, Tags};
@@ -47,7 +49,7 @@ impl Runner<'_> {
         let start = addresses[target.index()].value.0;
         let inside = addresses.iter().filter(|address| (start..start + MAP_BYTES).contains(&address.value.0));
         let mut locations: Vec<LocationId> = inside.map(|address| address.location).collect();
-        locations.sort();
+        locations.shared_sort();
         locations.dedup();
         locations
     }

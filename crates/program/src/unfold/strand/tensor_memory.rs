@@ -8,6 +8,7 @@
 //! An address has the column in its low 16 bits and the lane above them; lanes of a column are one location.
 
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::ids::{AddressId, EventId, LocationId, ThreadId};
 use crate::lower::memory::lanes::half;
@@ -393,7 +394,7 @@ impl Runner<'_> {
         };
         let all = (0..self.program.addresses.len()).map(AddressId::new);
         let mut columns: Vec<AddressId> = all.filter(|id| is_own(id) && is_canonical(id)).collect();
-        columns.sort_by_key(|id| self.program.addresses[id.index()].value);
+        columns.shared_sort_by_key(|id| self.program.addresses[id.index()].value);
         let mut found = Vec::new();
         let mut columns = columns.into_iter().peekable();
         while let Some(first) = columns.next() {

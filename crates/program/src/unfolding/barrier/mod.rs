@@ -10,6 +10,8 @@ mod ptx;
 
 pub(crate) use ptx::participants;
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use crate::ids::{EventId, TraceId};
 use crate::program::{BarrierKind, BarrierRule, ReductionOperation};
 use crate::unfolding::{BarrierEvent, BarrierMatching, EventKind, GenerationOrder, TraceEnd, Unfolding};
@@ -138,7 +140,7 @@ fn blocks_at(unfolding: &Unfolding, trace: TraceId, event: EventId) -> bool {
 
 /// A completed group: its members synchronise with everyone of `released` that waited (PTX ISA 8.9.4).
 fn complete(unfolding: &Unfolding, matching: &mut BarrierMatching, mut group: Vec<EventId>, released: &[EventId]) {
-    group.sort();
+    group.shared_sort();
     for &from in &group {
         for &to in released {
             let waits = barrier(unfolding, to).is_some_and(|barrier| barrier.kind != BarrierKind::Arrive);
@@ -152,11 +154,11 @@ fn complete(unfolding: &Unfolding, matching: &mut BarrierMatching, mut group: Ve
 
 /// One order for equal matchings.
 fn normalise(mut matching: BarrierMatching) -> BarrierMatching {
-    matching.groups.sort();
-    matching.synchronises.sort();
-    matching.exits.sort();
+    matching.groups.shared_sort();
+    matching.synchronises.shared_sort();
+    matching.exits.shared_sort();
     matching.exits.dedup();
-    matching.generations.sort();
+    matching.generations.shared_sort();
     matching
 }
 

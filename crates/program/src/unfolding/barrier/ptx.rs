@@ -11,6 +11,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::program::{BarrierKind, BarrierLevel, Place};
 use crate::unfolding::barrier::cluster::{self, Phase};
@@ -195,7 +197,7 @@ impl<'u> Run<'u> {
         }
         let arrivals = after.open.entry(arrival.resource).or_default();
         arrivals.push((thread, arrival.event));
-        arrivals.sort();
+        arrivals.shared_sort();
         // A waiting thread moves on when its generation completes.
         after.waiting[thread] = arrival.waits;
         if !arrival.waits {
@@ -220,11 +222,11 @@ impl<'u> Run<'u> {
                 }
             }
             let mut group: Vec<EventId> = arrivals.into_iter().map(|(_, event)| event).collect();
-            group.sort();
+            group.shared_sort();
             let done = moment.done.entry(resource).or_default();
             done.push(group);
             if self.order == GenerationOrder::Unordered || !self.contended.contains(&resource) {
-                done.sort();
+                done.shared_sort();
             }
         }
     }
@@ -373,7 +375,7 @@ impl<'u> Run<'u> {
             let pairs = arrives.iter().flat_map(|from| waits.iter().map(move |to| (*from, *to)));
             matching.synchronises.extend(pairs);
             let mut group = [arrives, waits].concat();
-            group.sort();
+            group.shared_sort();
             matching.groups.push(group);
         }
     }

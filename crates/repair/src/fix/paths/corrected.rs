@@ -3,6 +3,7 @@
 use fencepost_program::ThreadId;
 use fencepost_program::program::LocationRole;
 use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::{Maker, Path, has};
 use crate::edit::Change;
@@ -71,7 +72,7 @@ impl Maker<'_> {
         let others: Vec<i128> = match own.opcode.node.as_str() {
             "mbarrier" if has(own, "expect_tx") || has(own, "complete_tx") => {
                 let mut all: Vec<i128> = [number / 2, number * 2].into_iter().chain(self.bytes()).collect();
-                all.sort_unstable();
+                all.shared_sort();
                 all.dedup();
                 all
             }
@@ -140,7 +141,7 @@ impl Maker<'_> {
         let names = self.test.program.locations.iter().filter(|it| it.role == LocationRole::Mbarrier);
         let mut names: Vec<&str> = names.map(|it| it.name.split('@').next().unwrap_or(&it.name)).collect();
         names.retain(|name| !name.contains(['[', '+']));
-        names.sort_unstable();
+        names.shared_sort();
         names.dedup();
         names
     }

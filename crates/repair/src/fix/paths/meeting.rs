@@ -4,6 +4,7 @@ use fencepost_program::ThreadId;
 use fencepost_program::program::Place as Home;
 use fencepost_syntax::instruction::Operand;
 use fencepost_syntax::litmus::Statement;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::{Maker, Path, gaps_and_end};
 use crate::edit::Change;
@@ -78,7 +79,7 @@ impl Maker<'_> {
                 })
             });
             tuples = grown.collect();
-            tuples.sort_by_key(|(spread, _)| *spread);
+            tuples.shared_sort_by_key(|(spread, _)| *spread);
             tuples.truncate(MOST_BARRIERS);
         }
         let cost = self.costs.of(row, "-").max(1) * members.len() as u32;

@@ -14,6 +14,7 @@ use fencepost_program::ThreadId;
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::litmus::{Arch, Statement};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::Fixing;
 use super::costs::Costs;
@@ -82,7 +83,7 @@ pub(super) fn paths(test: &Test, space: &Space, fixing: &Fixing<'_>) -> Vec<Path
     maker.messages(&mut found);
     maker.together(&mut found);
     maker.barriers(&mut found);
-    found.sort_by_key(|path| path.cost);
+    found.shared_sort_by_key(|path| path.cost);
     found
 }
 
@@ -102,7 +103,7 @@ pub(super) fn mistaken_words(test: &Test, fixing: &Fixing<'_>) -> Vec<Path> {
     }
     maker.counts(&mut found);
     maker.together(&mut found);
-    found.sort_by_key(|path| path.cost);
+    found.shared_sort_by_key(|path| path.cost);
     found
 }
 

@@ -4,6 +4,7 @@
 use fencepost_program::ThreadId;
 use fencepost_program::program::LocationRole;
 use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use super::{Maker, Path, gaps_and_end, has};
 use crate::edit::{Change, Polled};
@@ -157,7 +158,7 @@ impl Maker<'_> {
             others.push(format!("cp.async.mbarrier.arrive.shared::cta.b64 [{name}]"));
         }
         let mut bytes: Vec<i128> = self.bytes();
-        bytes.sort_unstable();
+        bytes.shared_sort();
         bytes.dedup();
         let announced = bytes.into_iter().filter(|bytes| *bytes > 0);
         others.extend(announced.map(|bytes| format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [{name}], {bytes}")));

@@ -7,6 +7,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::propose::same_text;
 use crate::scene::Scene;
@@ -54,7 +55,7 @@ pub(crate) fn barrier(
     }
     // Of several races with one mistake it is one text; two threads are told in the order of the accesses.
     if places.len() > 2 {
-        places.sort_by_key(|anchor| anchor.thread);
+        places.shared_sort_by_key(|anchor| anchor.thread);
     }
     Some((text, places))
 }

@@ -10,6 +10,7 @@ use fencepost_report::piece::Piece;
 use fencepost_report::reason::{Meeting, Strength};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::{Span, Spanned};
 
 use crate::edit::apply::{Work, parsed};
@@ -77,7 +78,7 @@ pub(crate) fn likely(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             found.push((!of_pair, edit(scene, here, compared, guard)));
         }
     }
-    found.sort_by_key(|(rank, _)| *rank);
+    found.shared_sort_by_key(|(rank, _)| *rank);
     found.into_iter().map(|(_, edit)| edit).take(MOST).collect()
 }
 

@@ -8,6 +8,7 @@ use fencepost_program::unfolding::LocationInfo;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::Arriving;
 use fencepost_syntax::litmus::Statement;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::edit::{Change, Edit, scope_word};
 use crate::propose::way::link::Plan;
@@ -108,7 +109,7 @@ pub(crate) fn rank(scene: &Scene<'_>, cta: u32) -> usize {
             Place::Host => None,
         })
         .collect();
-    all.sort_unstable();
+    all.shared_sort();
     all.dedup();
     all.iter().position(|own| *own == cta).unwrap_or(0)
 }

@@ -16,6 +16,7 @@ use fencepost_program::{EventId, LocationId, ThreadId};
 use fencepost_report::reason::{Announcing, Arriving};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Declaration, InitialValue, Statement};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedSet;
 
 use crate::edit::Edit;
@@ -131,7 +132,7 @@ fn operations(scene: &Scene<'_>, of: impl Fn(EventId) -> Option<(i128, u8)>) -> 
             found.push(Operation { thread, at, bytes, group });
         }
     }
-    found.sort_by_key(|own| (own.thread, own.at));
+    found.shared_sort_by_key(|own| (own.thread, own.at));
     found
 }
 
@@ -322,7 +323,7 @@ fn arrives(scene: &Scene<'_>, own: &Awaited) -> Vec<Edit> {
             found.push((already, Edit::insert(at, &text, reason.clone(), SECTION, COST)));
         }
     }
-    found.sort_by_key(|(already, _)| *already);
+    found.shared_sort_by_key(|(already, _)| *already);
     found.into_iter().map(|(_, edit)| edit).take(MOST).collect()
 }
 

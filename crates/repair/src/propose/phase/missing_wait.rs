@@ -4,6 +4,7 @@
 use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::Arriving;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedSet;
 
 use crate::edit::{Alternate, Own, Placed};
@@ -46,7 +47,7 @@ pub(crate) fn missing(scene: &Scene<'_>, loops: &[Loop], uses: &Uses, pair: (Eve
     }
     // What nobody waits for is seldom meant to be so, and who arrives seldom waits.
     let heard = |name: &str| uses.of(name, Kind::Wait).next().is_some();
-    chances.sort_by_key(|(_, own, name)| (heard(name), uses.has(name, Kind::Arrive, own.thread, Some(*own))));
+    chances.shared_sort_by_key(|(_, own, name)| (heard(name), uses.has(name, Kind::Arrive, own.thread, Some(*own))));
     chances.into_iter().flat_map(|(access, own, name)| waits(scene, loops, uses, (access, own, name))).collect()
 }
 

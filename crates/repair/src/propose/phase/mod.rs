@@ -16,6 +16,7 @@ mod uninitialised;
 mod wrong_mbarrier;
 
 use fencepost_program::EventId;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::edit::{Change, Edit, Polled};
 use crate::scene::Scene;
@@ -68,7 +69,7 @@ pub(crate) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
     found.extend(hanging_wait::asynchronous(scene));
     found.extend(expected_arrivals::missing(scene, &uses));
     // An address that has to be computed makes an arrival no less likely.
-    found.sort_by_key(|edit| match &edit.change {
+    found.shared_sort_by_key(|edit| match &edit.change {
         Change::Insert { .. } => INSERTED,
         _ => edit.size(),
     });

@@ -9,6 +9,7 @@ use fencepost_report::site::Site;
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Declaration, InitialValue};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::edit::{Alternate, Placed};
 use crate::edit::{Change, Edit};
@@ -52,7 +53,7 @@ pub(crate) fn mistaken(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<Ed
             _ => {}
         }
     }
-    found.sort_by_key(Edit::size);
+    found.shared_sort_by_key(Edit::size);
     found
 }
 

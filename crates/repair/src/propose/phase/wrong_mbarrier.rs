@@ -5,6 +5,7 @@ use fencepost_program::sections;
 use fencepost_report::reason::{Arriving, MbarrierUse};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::edit::{Change, Edit};
 use crate::scene::Scene;
@@ -50,7 +51,7 @@ pub(crate) fn mistaken(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<Ed
             found.push((is_used, Edit::new(change, reason, SECTION, COST)));
         }
     }
-    found.sort_by_key(|(is_used, _)| *is_used);
+    found.shared_sort_by_key(|(is_used, _)| *is_used);
     found.into_iter().map(|(_, edit)| edit).collect()
 }
 

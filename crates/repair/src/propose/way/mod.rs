@@ -14,6 +14,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::{Meeting, Reason, Scoping, Strength, Waiting};
 use fencepost_syntax::litmus::Dialect;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::edit::{Change, Edit, Semantics};
 use crate::propose::barrier::participants::{self, With};
@@ -59,7 +60,7 @@ pub(crate) fn plans(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Plan> {
         }
     }
     found.extend(strong(scene, pair));
-    found.sort_by_key(|plan| plan.cost);
+    found.shared_sort_by_key(|plan| plan.cost);
     found
 }
 

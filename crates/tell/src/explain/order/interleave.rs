@@ -9,6 +9,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_program::unfolding::EventKind;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::explain::Context;
@@ -116,7 +117,7 @@ impl<'a> Search<'a> {
             .filter(|thread| inside.is_none_or(|inside| inside == *thread) && self.can(*thread))
             .collect();
         // The last of the list is tried first.
-        choices.sort_by_key(|thread| (Some(*thread) == last, std::cmp::Reverse(self.next(*thread))));
+        choices.shared_sort_by_key(|thread| (Some(*thread) == last, std::cmp::Reverse(self.next(*thread))));
         choices
     }
 

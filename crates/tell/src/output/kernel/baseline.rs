@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use super::{Told, ToldFinding};
 
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,7 +43,7 @@ fn identity(told: &Told, finding: &ToldFinding) -> Identity {
     let mut lines: Vec<String> = finding.places.iter().map(|place| place.text.clone()).collect();
     // How many warps hang at one place is no part of what is wrong.
     if finding.kind == "hang" {
-        lines.sort();
+        lines.shared_sort();
         lines.dedup();
     }
     Identity { entry: told.entry.clone(), kind: finding.kind.to_owned(), lines }

@@ -21,6 +21,7 @@ use fencepost_kernel::order::record::Record;
 use fencepost_kernel::order::{Race, Region};
 use fencepost_kernel::report::{Doubt, Finding, Report};
 use fencepost_syntax::Source;
+use fencepost_syntax::sorted::SharedSort as _;
 use serde::Serialize;
 
 pub use missing::Missing;
@@ -415,7 +416,7 @@ fn answer(told: &Told) -> String {
         Answer::Depends => {
             let mut readings: Vec<&str> =
                 told.findings.iter().flat_map(|finding| finding.not_under.iter().map(String::as_str)).collect();
-            readings.sort_unstable();
+            readings.shared_sort();
             readings.dedup();
             format!("depends on how the ISA is read ({})", readings.join(", "))
         }

@@ -1,6 +1,7 @@
 //! Puts everything in its place: columns, init writes, rows and frames; then the edges, their names and the footer.
 
 use fencepost_program::program::Place;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedSet;
 
 use crate::render::layout::geometry::{Point, Rect};
@@ -96,7 +97,7 @@ impl Layout {
         let height = LINE + 8.0;
         let mut wanted: Vec<(i64, usize)> =
             scene.inits.iter().map(|node| (self.pull(scene, rows, plan, *node) as i64, *node)).collect();
-        wanted.sort();
+        wanted.shared_sort();
         let mut x = MARGIN;
         for (pull, node) in &wanted {
             let widest = scene.nodes[*node].lines.iter().map(line_width).max().unwrap_or(0);

@@ -1,6 +1,7 @@
 //! The curves. Every piece lies in a gutter or a channel (see [`crate::render::layout::plan`]), so no edge runs over a box; ends that
 //! share a side of a box are spread over it in the order of where they go, so that they do not cross at the box.
 
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::render::layout::geometry::{Path, Piece, Point, Rect};
@@ -225,7 +226,7 @@ fn ports(scene: &Scene, rows: &Rows, plan: &Plan, layout: &Layout) -> SortedMap<
     }
     let mut ports = SortedMap::new();
     for ((node, _), mut ends) in groups {
-        ends.sort();
+        ends.shared_sort();
         let rect = layout.boxes[node];
         let (origin, extent) = if scene::is_init(scene, node) { (rect.x, rect.width) } else { (rect.y, rect.height) };
         let count = ends.len() as f64;

@@ -7,6 +7,7 @@ use fencepost_program::program::{BarrierKind, Place};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, ThreadUnfolding, Trace, TraceEnd};
 use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::render::Instructions;
@@ -43,7 +44,7 @@ pub(crate) fn add(scene: &mut Scene, words: &Words<'_>, text: &Instructions<'_>,
 fn gathered(threads: &[ThreadUnfolding]) -> Vec<usize> {
     let first = |same: &dyn Fn(Place) -> bool| threads.iter().position(|thread| same(thread.place));
     let mut order: Vec<usize> = (0..threads.len()).collect();
-    order.sort_by_key(|at| match threads[*at].place {
+    order.shared_sort_by_key(|at| match threads[*at].place {
         place @ Place::Host => (first(&|other| other == place), None, None, *at),
         place @ Place::Gpu { gpu, cluster, .. } => {
             let in_gpu = |other: Place| matches!(other, Place::Gpu { gpu: own, .. } if own == gpu);

@@ -3,6 +3,7 @@
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::render::scene::boxes;
@@ -53,7 +54,7 @@ impl Scene {
                 scene.add_labelled(&index, drawn, relation.name.clone(), *pair);
             }
         }
-        scene.edges.sort();
+        scene.edges.shared_sort();
         // A highlighted edge sorts after its plain twin.
         scene.edges.reverse();
         scene.edges.dedup_by(|next, kept| (&next.relation, next.from, next.to) == (&kept.relation, kept.from, kept.to));

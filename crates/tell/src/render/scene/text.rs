@@ -8,6 +8,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::render::scene::proxy_marks::{Gate, Mark};
@@ -170,7 +171,7 @@ impl<'a> Words<'a> {
             }
         }
         // What is read before what is written; a stable sort keeps the order otherwise.
-        kinds.sort_by_key(|(letter, ..)| *letter);
+        kinds.shared_sort_by_key(|(letter, ..)| *letter);
         let mut lines = Vec::new();
         for (letter, mark, members) in kinds {
             let names: Vec<&str> = members.iter().map(|id| self.name(*id)).collect();

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use fencepost_program::program::Place;
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::render::Fate;
 use crate::render::scene::palette::Relation;
@@ -95,7 +96,7 @@ fn write_node(out: &mut String, scene: &Scene, node: usize, indent: usize) {
 /// Nested clusters. Unlike columns, clusters of one CTA are gathered wherever the threads stand in the source.
 fn write_columns(out: &mut String, scene: &Scene) {
     let mut places: Vec<Place> = scene.columns.iter().map(|column| column.place).collect();
-    places.sort();
+    places.shared_sort();
     places.dedup();
     let mut open_gpu: Option<u32> = None;
     for place in places {

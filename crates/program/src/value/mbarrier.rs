@@ -411,6 +411,3 @@ impl fmt::Display for State {
         f.write_str(if self.errors.is_empty() { "" } else { ")" })
     }
 }
-
-#[cfg(test)]
-mod tests;

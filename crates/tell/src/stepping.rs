@@ -3,12 +3,13 @@
 use std::fmt;
 use std::fmt::Write;
 
+use fencepost_check::operational::assignment;
+use fencepost_check::phrase;
+use fencepost_check::test::Test;
 use fencepost_machine::machine::{Ending, Stuck};
 use fencepost_machine::step::{Choice, Refused, Stepping};
 
-use crate::operational::assignment;
-use crate::phrase;
-use crate::test::Test;
+use crate::words::machine::stuck;
 
 /// What somebody typed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -100,8 +101,8 @@ pub fn list(test: &Test, run: &dyn Stepping) -> String {
     match run.ending() {
         Ending::Running => numbered(&run.enabled()),
         Ending::Final(state) => format!("the run has ended after {steps}: {}\n", assignment(test, &state)),
-        Ending::Stuck(why @ Stuck::Spin) => format!("the run is followed no further after {steps}: {}\n", why.words()),
-        Ending::Stuck(why) => format!("the run ends without an outcome after {steps}: {}\n", why.words()),
+        Ending::Stuck(why @ Stuck::Spin) => format!("the run is followed no further after {steps}: {}\n", stuck(why)),
+        Ending::Stuck(why) => format!("the run ends without an outcome after {steps}: {}\n", stuck(why)),
         Ending::Cut(_) => format!("the run leaves the unrolled part of the program after {steps}\n"),
     }
 }

@@ -1,7 +1,16 @@
 //! Tests of the mbarrier object: every small state and operation against a plainly written model, and the edges.
 
-use super::*;
-use Completing::{Allowed, Undefined};
+use fencepost_program::mbarrier::Completing::{Allowed, Undefined};
+use fencepost_program::mbarrier::*;
+use fencepost_program::value::{Type, Value};
+
+/// Every set of errors.
+fn error_sets() -> impl Iterator<Item = Errors> {
+    let has = |set: u32, at: usize| set & 1 << at != 0;
+    let errors = move |set| ProtocolError::ALL.iter().enumerate().filter(move |(at, _)| has(set, *at));
+    (0..1 << ProtocolError::ALL.len())
+        .map(move |set| errors(set).fold(Errors::NONE, |all, (_, error)| all.with(*error)))
+}
 
 fn live(phase: u32, pending: u32, expected: u32, tx: i32) -> State {
     State { phase, pending, expected, tx, liveness: Liveness::Live, errors: Errors::NONE, data: 0 }
@@ -27,7 +36,7 @@ fn packing_loses_nothing() {
     for phase in [0, 1, 7, u32::MAX] {
         for (pending, expected) in counts.iter().flat_map(|a| counts.iter().map(move |b| (*a, *b))) {
             for tx in [0, 1, -1, 16, -16, most, -most] {
-                for errors in (0..1 << ProtocolError::ALL.len()).map(Errors) {
+                for errors in error_sets() {
                     let state = State { errors, ..live(phase, pending, expected, tx) };
                     let packed = state.pack();
                     assert_eq!(State::unpack(packed), state);
@@ -143,7 +152,7 @@ fn tokens_name_a_phase_and_a_pending_count() {
     let token = state.token();
     assert_eq!(pending_count(token), Value(7));
     assert_eq!(token_phase(token), 3);
-    assert!(crate::value::Type::U64.wrap(live(u32::MAX, GREATEST_COUNT, 1, 0).token()).0 > 0);
+    assert!(Type::U64.wrap(live(u32::MAX, GREATEST_COUNT, 1, 0).token()).0 > 0);
     assert!(!state.is_complete_token(token));
     assert_eq!(Operator::IsCompleteToken.apply(live(4, 9, 9, 0).pack(), token), Value(1));
     assert!(!State::default().is_complete_token(token));
