@@ -71,7 +71,10 @@ pub(crate) const fn version(major: u8, minor: u8) -> Version {
 
 /// The form with the longest head that starts this instruction.
 pub(crate) fn select<'t, K>(forms: &'t [Form<K>], tree: &Instruction) -> Option<&'t Form<K>> {
-    forms.iter().filter(|form| beside_head(form, tree).is_some()).max_by_key(|form| form.head.len())
+    // The tables have some hundred and fifty forms, and an instruction is of few of them: the opcode is compared here.
+    let opcode = tree.opcode.node.as_str();
+    let begins = |form: &&Form<K>| form.head.first().is_some_and(|head| *head == opcode);
+    forms.iter().filter(begins).filter(|form| beside_head(form, tree).is_some()).max_by_key(|form| form.head.len())
 }
 
 /// The words that are not of the head, if the instruction is of this form.
