@@ -254,6 +254,8 @@ pub mod kernel {
             2 => return rows::sequence::<2>(out, a, b),
             3 => return rows::sequence::<3>(out, a, b),
             4 => return rows::sequence::<4>(out, a, b),
+            5 => return rows::sequence::<5>(out, a, b),
+            6 => return rows::sequence::<6>(out, a, b),
             _ => out.fill(0),
         }
         // Most relations have few rows, and neighbours often the same.
@@ -296,6 +298,19 @@ pub mod kernel {
         rows::inverse(shape.words.max(1), out, a);
     }
 
+    /// Adds row `source` to row `target` of the same matrix.
+    fn or_row(relation: &mut [u64], words: usize, target: usize, source: usize) {
+        let (first, second) = relation.split_at_mut(target.max(source));
+        let (target, source) = if target < source {
+            (&mut first[target..target + words], &second[..words])
+        } else {
+            (&mut second[..words], &first[source..source + words])
+        };
+        for (target, source) in target.iter_mut().zip(source) {
+            *target |= source;
+        }
+    }
+
     /// Transitive closure in place (Warshall, on rows).
     pub fn close(shape: Shape, relation: &mut [u64]) {
         close_while(shape, relation, &mut || true);
@@ -320,31 +335,24 @@ pub mod kernel {
             2 => return rows::close::<2>(relation),
             3 => return rows::close::<3>(relation),
             4 => return rows::close::<4>(relation),
+            5 => return rows::close::<5>(relation),
+            6 => return rows::close::<6>(relation),
             _ => {}
         }
+        let mut through = vec![0; shape.words];
         for middle in 0..shape.events {
             if middle % INTERVAL == INTERVAL - 1 && !go_on() {
                 return;
             }
-            let at = middle * shape.words;
-            for from in 0..shape.events {
-                if from != middle && contains(shape, relation, from, middle) {
-                    or_row(relation, shape.words, from * shape.words, at);
+            through.copy_from_slice(row(shape, relation, middle));
+            if is_empty(&through) {
+                continue;
+            }
+            for row in relation.chunks_exact_mut(shape.words) {
+                if row[middle / 64] >> (middle % 64) & 1 != 0 {
+                    add(row, &through);
                 }
             }
-        }
-    }
-
-    /// Adds row `source` to row `target` of the same matrix.
-    fn or_row(relation: &mut [u64], words: usize, target: usize, source: usize) {
-        let (first, second) = relation.split_at_mut(target.max(source));
-        let (target, source) = if target < source {
-            (&mut first[target..target + words], &second[..words])
-        } else {
-            (&mut second[..words], &first[source..source + words])
-        };
-        for (target, source) in target.iter_mut().zip(source) {
-            *target |= source;
         }
     }
 

@@ -21,4 +21,4 @@ pub mod suggest;
 mod text;
 
 pub use diagnostic::{Diagnostic, Severity};
-pub use span::{Source, Span, Spanned};
+pub use span::{Lines, Source, Span, Spanned};

@@ -46,6 +46,25 @@ pub struct Source {
     pub text: String,
 }
 
+/// Where the lines of a text begin, for who asks of many places: counting the lines before each takes as long as the text is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lines {
+    /// The ends of lines, ascending.
+    ends: Vec<u32>,
+}
+
+impl Lines {
+    pub fn of(text: &str) -> Lines {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at as u32);
+        Lines { ends: ends.collect() }
+    }
+
+    /// As [`Source::line`].
+    pub fn line(&self, offset: u32) -> u32 {
+        self.ends.partition_point(|end| *end < offset) as u32 + 1
+    }
+}
+
 /// A position for people: both numbers count from 1, columns in characters.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct LineColumn {
@@ -77,5 +96,21 @@ impl Source {
     /// The text of a span, empty if the span does not fit this source.
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_text_are_those_of_its_positions() {
+        for text in ["", "a", "\n", "a\nb", "\n\n a\n", "é\nb\n"] {
+            let (source, lines) = (Source::new("t", text), Lines::of(text));
+            for offset in 0..=text.len() as u32 + 2 {
+                assert_eq!(lines.line(offset), source.line(offset), "{text:?} {offset}");
+                assert_eq!(source.line(offset), source.position(offset).line, "{text:?} {offset}");
+            }
+        }
     }
 }

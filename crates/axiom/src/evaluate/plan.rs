@@ -5,8 +5,10 @@
 //! one. So where the chosen relations occur only positively in it, a violation by part of the choices is final, and the
 //! check prunes the search; any other check is judged when all is chosen.
 
-use super::dependencies::{group_members, operands};
-use super::polarity::{CO, Polarity, SYNC_FENCE, polarities};
+use std::sync::Arc;
+
+use super::dependencies::operands;
+use super::polarity::{Analysis, CO, SYNC_FENCE};
 use crate::evaluate::{Chosen, Stage};
 use crate::model::{BaseRelation, BaseSet, CheckId, Model, NodeId, NodeKind, Operator};
 use fencepost_program::tag::Tag;
@@ -157,8 +159,7 @@ pub struct Occurrence {
 pub struct Plan {
     slots: Vec<Slot>,
     slot_kinds: Vec<NodeKind>,
-    stages: Vec<Stage>,
-    polarity: Vec<Polarity>,
+    analysis: Arc<Analysis>,
     pub(super) steps: [Vec<Step>; 5],
     pub(super) last: Vec<Step>,
     pub(super) groups: Vec<GroupPlan>,
@@ -196,14 +197,11 @@ impl Plan {
     }
 
     /// Of the axioms and demands, and of these nodes too.
-    pub fn new(model: &Model, roots: &[NodeId]) -> Plan {
-        let polarity = polarities(model);
-        let stages: Vec<Stage> = polarity.iter().map(|polarity| polarity.stage()).collect();
+    pub(super) fn new(model: &Model, roots: &[NodeId], analysis: Arc<Analysis>) -> Plan {
         let mut plan = Plan {
             slots: vec![Slot(u32::MAX); model.nodes.len()],
             slot_kinds: Vec::new(),
-            stages,
-            polarity,
+            analysis,
             steps: Default::default(),
             last: Vec::new(),
             groups: Vec::new(),
@@ -215,9 +213,9 @@ impl Plan {
             asked: Vec::new(),
             prunes_reads_from: Pruning::None,
         };
-        let (wanted, last_only) = plan.live(model, roots);
-        plan.assign_slots(model, &wanted);
-        plan.schedule(model, &wanted, &last_only);
+        let live = plan.live(model, roots);
+        plan.assign_slots(model, &live);
+        plan.schedule(model, &live);
         plan.find_occurrences(model);
         let masks = plan.occurrences.iter().flat_map(|occurrence| &occurrence.masks);
         let asked = model.demands.iter().map(|demand| &demand.wanted).chain(roots).chain(masks);
@@ -238,17 +236,17 @@ impl Plan {
     }
 
     pub fn stage(&self, node: NodeId) -> Stage {
-        self.stages[node.index()]
+        self.analysis.stages[node.index()]
     }
 
     /// Whether a larger choice of orders can only add pairs to the node.
     pub fn grows_with_orders(&self, node: NodeId) -> bool {
-        self.polarity[node.index()].shrinks & (CO | SYNC_FENCE) == 0
+        self.analysis.polarity[node.index()].shrinks & (CO | SYNC_FENCE) == 0
     }
 
     /// Whether more of any choice can only add pairs to the node.
     pub fn is_monotone(&self, node: NodeId) -> bool {
-        self.polarity[node.index()].shrinks == 0
+        self.analysis.polarity[node.index()].shrinks == 0
     }
 
     /// Whether some check prunes while reads-from is only partly chosen.
@@ -263,7 +261,7 @@ impl Plan {
     /// How much must be chosen for the check to count; None: all of it.
     fn needs(&self, model: &Model, check: CheckId) -> Option<Chosen> {
         let check = &model.checks[check.index()];
-        let polarity = self.polarity[check.node.index()];
+        let polarity = self.analysis.polarity[check.node.index()];
         let shrinks = if check.negated { polarity.grows | polarity.shrinks } else { polarity.shrinks };
         if shrinks == 0 {
             Some(Chosen::Partly)
@@ -275,38 +273,32 @@ impl Plan {
     }
 
     /// Which nodes the axioms and demands need, and which of them only checks that come last need.
-    fn live(&self, model: &Model, roots: &[NodeId]) -> (Vec<bool>, Vec<bool>) {
-        let mut early = vec![false; model.nodes.len()];
-        let mut any = vec![false; model.nodes.len()];
+    fn live(&self, model: &Model, roots: &[NodeId]) -> Vec<Live> {
+        let mut live = vec![Live::NOT; model.nodes.len()];
         for (index, check) in axioms(model) {
-            any[check.index()] = true;
-            early[check.index()] |= self.needs(model, index).is_some();
+            live[check.index()].add(if self.needs(model, index).is_some() { Live::EARLY } else { Live::LAST });
         }
-        for demand in &model.demands {
-            any[demand.wanted.index()] = true;
-            early[demand.wanted.index()] = true;
+        for node in model.demands.iter().map(|demand| &demand.wanted).chain(roots) {
+            live[node.index()].add(Live::EARLY);
         }
-        for root in roots {
-            any[root.index()] = true;
-            early[root.index()] = true;
-        }
-        mark(model, &mut early);
-        mark(model, &mut any);
-        let last_only = any.iter().zip(&early).map(|(any, early)| *any && !early).collect();
-        (any, last_only)
+        mark(model, &mut live);
+        live
     }
 
-    fn assign_slots(&mut self, model: &Model, live: &[bool]) {
+    fn assign_slots(&mut self, model: &Model, live: &[Live]) {
         let is_variable = |index: usize| matches!(model.nodes[index].operator, Operator::Variable);
-        let order = (0..live.len()).filter(|&i| is_variable(i)).chain((0..live.len()).filter(|&i| !is_variable(i)));
-        for index in order.filter(|&index| live[index]) {
+        let variables = model.groups.iter().flat_map(|group| &group.variables).map(|(variable, _)| variable.index());
+        let mut variables: Vec<usize> = variables.collect();
+        variables.sort_unstable();
+        let others = (0..live.len()).filter(|&index| !is_variable(index));
+        for index in variables.into_iter().chain(others).filter(|&index| live[index].is_live()) {
             self.slots[index] = match closed_coherence(model, index) {
                 Some(co) => self.slots[co.index()],
                 None => self.new_slot(model.nodes[index].kind),
             };
         }
         let uses_final = |index: usize| model.nodes[index].operator == Operator::Base(BaseSet::FinalWrites);
-        if (0..live.len()).any(|index| live[index] && uses_final(index)) {
+        if (0..live.len()).any(|index| live[index].is_live() && uses_final(index)) {
             let slot = self.new_slot(NodeKind::Set);
             self.static_bases.push((slot, Base::Set(BaseSet::Tagged(Tag::Write))));
             self.writes = Some(slot);
@@ -325,8 +317,9 @@ impl Plan {
         Slot(self.slot_kinds.len() as u32 - 1)
     }
 
-    fn schedule(&mut self, model: &Model, live: &[bool], last_only: &[bool]) {
-        let in_group = group_members(model);
+    fn schedule(&mut self, model: &Model, live: &[Live]) {
+        let analysis = Arc::clone(&self.analysis);
+        let in_group = &analysis.groups;
         // A node of a recursive group has its value once the group has run.
         let ready =
             |node: NodeId| in_group[node.index()].map_or(node.index(), |group| model.groups[group].last.index());
@@ -341,10 +334,10 @@ impl Plan {
         ending.dedup_by_key(|(last, _)| *last);
         let mut ending = ending.into_iter().peekable();
         for index in 0..model.nodes.len() {
-            let (slot, stage) = (self.slots[index], self.stages[index]);
+            let (slot, stage) = (self.slots[index], self.analysis.stages[index]);
             // Nodes that only the last checks need, and that the orders change, wait for the end.
-            let late = last_only[index] && stage >= Stage::Fences;
-            if live[index] && in_group[index].is_none() && closed_coherence(model, index).is_none() {
+            let late = live[index] == Live::LAST && stage >= Stage::Fences;
+            if live[index].is_live() && in_group[index].is_none() && closed_coherence(model, index).is_none() {
                 match &model.nodes[index].operator {
                     Operator::Base(set) => self.base(slot, stage, Base::Set(*set)),
                     Operator::BaseRelation(relation) => self.base(slot, stage, Base::Relation(*relation)),
@@ -355,15 +348,15 @@ impl Plan {
                 }
             }
             if let Some((_, group)) = ending.next_if(|&(last, _)| last == index) {
-                self.plan_group(model, group, &in_group, live, last_only);
+                self.plan_group(model, group, in_group, live);
             }
             while let Some((_, check, node)) = due.next_if(|&(at, ..)| at == index) {
                 match self.needs(model, check) {
                     Some(needs) => {
-                        if needs == Chosen::Partly && self.stages[node.index()] > Stage::Static {
+                        if needs == Chosen::Partly && self.analysis.stages[node.index()] > Stage::Static {
                             self.prunes_reads_from = Pruning::Some;
                         }
-                        self.push(self.stages[node.index()], false, Step::Check { check, needs });
+                        self.push(self.analysis.stages[node.index()], false, Step::Check { check, needs });
                     }
                     None => self.last.push(Step::Check { check, needs: Chosen::ReadsFrom }),
                 }
@@ -388,24 +381,17 @@ impl Plan {
     }
 
     /// The members that depend on the group's variables; the group runs where its last node stands.
-    fn plan_group(
-        &mut self,
-        model: &Model,
-        group: usize,
-        in_group: &[Option<usize>],
-        live: &[bool],
-        last_only: &[bool],
-    ) {
+    fn plan_group(&mut self, model: &Model, group: usize, in_group: &[Option<usize>], live: &[Live]) {
         let source = &model.groups[group];
         let members = (source.first.index()..=source.last.index())
-            .filter(|&index| live[index] && in_group[index] == Some(group))
+            .filter(|&index| live[index].is_live() && in_group[index] == Some(group))
             .filter(|&index| !matches!(model.nodes[index].operator, Operator::Variable));
         let members: Vec<usize> = members.collect();
         let Some(&any) = members.first() else { return };
         let steps =
             members.iter().map(|&index| (self.slots[index], self.operation(model, &model.nodes[index].operator)));
         let steps: Vec<(Slot, Operation)> = steps.collect();
-        let variables = source.variables.iter().filter(|(variable, _)| live[variable.index()]);
+        let variables = source.variables.iter().filter(|(variable, _)| live[variable.index()].is_live());
         let variables: Vec<(Slot, Slot)> =
             variables.map(|(variable, body)| (self.slot(*variable), self.slot(*body))).collect();
         let own =
@@ -413,9 +399,9 @@ impl Plan {
         let inputs =
             steps.iter().flat_map(|(_, operation)| operation.operands(&[])).filter(|slot| !own(slot)).collect();
         self.groups.push(GroupPlan { steps, variables, inputs });
-        let late = members.iter().all(|&index| last_only[index]) && self.stages[any] >= Stage::Fences;
+        let late = members.iter().all(|&index| live[index] == Live::LAST) && self.analysis.stages[any] >= Stage::Fences;
         let number = self.groups.len() as u32 - 1;
-        self.push(self.stages[any], late, Step::Group(number));
+        self.push(self.analysis.stages[any], late, Step::Group(number));
     }
 
     fn operation(&self, model: &Model, operator: &Operator) -> Operation {
@@ -525,25 +511,46 @@ fn reads(model: &Model, operator: &Operator) -> [Option<NodeId>; 2] {
     }
 }
 
+/// Who needs a node.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct Live(u8);
+
+impl Live {
+    const NOT: Live = Live(0);
+    /// Checks that come last, and nothing else.
+    const LAST: Live = Live(1);
+    /// Something that is looked at while choices are made.
+    const EARLY: Live = Live(3);
+
+    fn add(&mut self, other: Live) {
+        self.0 |= other.0;
+    }
+
+    fn is_live(self) -> bool {
+        self != Live::NOT
+    }
+}
+
 /// Closes a set of nodes under what their computation reads; a variable needs all bodies of its group.
-fn mark(model: &Model, live: &mut [bool]) {
+fn mark(model: &Model, live: &mut [Live]) {
     loop {
         // Operands come before their users, so one pass is enough where no variable is read.
         for index in (0..model.nodes.len()).rev() {
-            if live[index] {
+            let by = live[index];
+            if by.is_live() {
                 for node in reads(model, &model.nodes[index].operator).into_iter().flatten() {
-                    live[node.index()] = true;
+                    live[node.index()].add(by);
                 }
             }
         }
         let mut changed = false;
         for group in &model.groups {
-            if group.variables.iter().any(|(variable, _)| live[variable.index()]) {
-                for &(variable, body) in &group.variables {
-                    changed |= !live[variable.index()] || !live[body.index()];
-                    live[variable.index()] = true;
-                    live[body.index()] = true;
-                }
+            let mut by = Live::NOT;
+            group.variables.iter().for_each(|(variable, _)| by.add(live[variable.index()]));
+            for node in group.variables.iter().flat_map(|(variable, body)| [variable, body]) {
+                let before = live[node.index()];
+                live[node.index()].add(by);
+                changed |= live[node.index()] != before;
             }
         }
         if !changed {

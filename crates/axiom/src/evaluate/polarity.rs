@@ -3,7 +3,7 @@
 
 use super::Stage;
 use super::dependencies::{group_members, operands};
-use crate::model::{BaseRelation, BaseSet, Model, Operator};
+use crate::model::{BaseRelation, BaseSet, Model, Operator, RecursiveGroup};
 
 /// Bit masks of chosen relations.
 pub(super) const RF: u8 = 1;
@@ -43,33 +43,68 @@ impl Polarity {
     }
 }
 
+/// What is known of the nodes of a model, whichever of them a plan is for.
+#[derive(Debug)]
+pub(super) struct Analysis {
+    pub(super) polarity: Vec<Polarity>,
+    pub(super) stages: Vec<Stage>,
+    /// By node: the recursive group that it depends on variables of.
+    pub(super) groups: Vec<Option<usize>>,
+}
+
+impl Analysis {
+    pub(super) fn new(model: &Model) -> Analysis {
+        let groups = group_members(model);
+        let polarity = polarities(model, &groups);
+        let stages = polarity.iter().map(|polarity| polarity.stage()).collect();
+        Analysis { polarity, stages, groups }
+    }
+}
+
 /// Polarities, to a fixed point over the recursive groups. All members of a group get the group's dependencies, so that
 /// the group is evaluated in one stage.
-pub(super) fn polarities(model: &Model) -> Vec<Polarity> {
+///
+/// Operands come before their users, and what follows a group looks at what the group has come to: each group is settled where
+/// it ends, and nothing is gone through twice but its nodes.
+fn polarities(model: &Model, members: &[Option<usize>]) -> Vec<Polarity> {
     let mut polarity = vec![Polarity::default(); model.nodes.len()];
-    let members = group_members(model);
-    loop {
-        for index in 0..model.nodes.len() {
-            polarity[index] = polarity[index].and(polarity_of(&model.nodes[index].operator, &polarity));
+    let mut groups = model.groups.iter().enumerate().peekable();
+    for index in 0..model.nodes.len() {
+        polarity[index] = polarity[index].and(polarity_of(&model.nodes[index].operator, &polarity));
+        while let Some((number, group)) = groups.next_if(|(_, group)| group.last.index() <= index) {
+            settle(model, (number, group), members, &mut polarity);
         }
-        // Operands come before their users: only what a group changes can change anything in another round.
+    }
+    polarity
+}
+
+/// The polarities of one group.
+fn settle(
+    model: &Model,
+    (number, group): (usize, &RecursiveGroup),
+    members: &[Option<usize>],
+    polarity: &mut [Polarity],
+) {
+    let range = group.first.index()..=group.last.index();
+    let is_member = |index: &usize| members[*index] == Some(number);
+    loop {
         let mut changed = false;
-        for (number, group) in model.groups.iter().enumerate() {
-            for (variable, body) in &group.variables {
-                let grown = polarity[variable.index()].and(polarity[body.index()]);
-                changed |= grown != polarity[variable.index()];
-                polarity[variable.index()] = grown;
-            }
-            let range = group.first.index()..=group.last.index();
-            let inside = range.filter(|&index| members[index] == Some(number)).collect::<Vec<_>>();
-            let all = inside.iter().fold(Polarity::default(), |all, &index| all.and(polarity[index]));
-            for index in inside {
-                changed |= polarity[index] != all;
-                polarity[index] = all;
-            }
+        for (variable, body) in &group.variables {
+            let grown = polarity[variable.index()].and(polarity[body.index()]);
+            changed |= grown != polarity[variable.index()];
+            polarity[variable.index()] = grown;
+        }
+        let inside = || range.clone().filter(is_member);
+        let all = inside().fold(Polarity::default(), |all, index| all.and(polarity[index]));
+        for index in inside() {
+            changed |= polarity[index] != all;
+            polarity[index] = all;
         }
         if !changed {
-            return polarity;
+            return;
+        }
+        for index in range.clone() {
+            polarity[index] = polarity[index].and(polarity_of(&model.nodes[index].operator, polarity));
         }
     }
 }
@@ -87,6 +122,36 @@ fn polarity_of(operator: &Operator, known: &[Polarity]) -> Polarity {
         Operator::Difference(a, b) | Operator::SetDifference(a, b) => known[a.index()].and(known[b.index()].flipped()),
         other => {
             operands(other).into_iter().flatten().fold(Polarity::default(), |all, node| all.and(known[node.index()]))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::compile;
+
+    /// A fixed point over the whole model, whatever the order that it was computed in.
+    #[test]
+    fn polarities_of_the_shipped_models_are_settled() {
+        for name in crate::model::shipped::names() {
+            let compiled = compile::compile_text(name, crate::model::shipped(name).expect("it is shipped"));
+            let model = compiled.model.expect("it compiles");
+            let Analysis { polarity, groups, .. } = Analysis::new(&model);
+            for (index, node) in model.nodes.iter().enumerate() {
+                let operands = polarity_of(&node.operator, &polarity);
+                assert_eq!(polarity[index].and(operands), polarity[index], "{name}: node {index}");
+                let is_alone = groups[index].is_none() && node.operator != Operator::Variable;
+                assert!(!is_alone || operands == polarity[index], "{name}: node {index} has more than its operands");
+            }
+            for (number, group) in model.groups.iter().enumerate() {
+                let all = group.variables.iter().map(|(variable, _)| polarity[variable.index()]);
+                let all = all.fold(Polarity::default(), Polarity::and);
+                let bodies = group.variables.iter().map(|(_, body)| polarity[body.index()]);
+                assert_eq!(bodies.fold(all, Polarity::and), all, "{name}: group {number}");
+                let members = (0..groups.len()).filter(|index| groups[*index] == Some(number));
+                members.for_each(|index| assert_eq!(polarity[index], all, "{name}: node {index}"));
+            }
         }
     }
 }

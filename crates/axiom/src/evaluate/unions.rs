@@ -10,32 +10,58 @@ use crate::model::Model;
 /// Joins each union with the unions that only it looks at.
 pub(super) fn join(plan: &mut Plan, model: &Model) {
     let uses = uses(plan, model);
+    // By slot: whether it is a union of the current list that one step alone looks at and no union was joined with yet. Its
+    // operands are then those that its step has.
+    let mut is_open = vec![false; uses.len()];
     for number in 0..LISTS {
-        // By slot: the operands of a union of this list that one step alone looks at.
-        let mut inner: Vec<(Slot, Vec<Slot>)> = Vec::new();
         let mut steps = std::mem::take(plan.list_mut(number));
-        for step in &mut steps {
-            let Step::Compute(slot, Operation::Union(a, b)) = *step else { continue };
-            let mut operands = Vec::new();
+        // Where the step of an open union stands.
+        let mut open: Vec<(Slot, usize)> = Vec::new();
+        let mut is_joined = vec![false; steps.len()];
+        let mut operands = Vec::new();
+        for at in 0..steps.len() {
+            let Step::Compute(slot, Operation::Union(a, b)) = steps[at] else { continue };
+            operands.clear();
             for operand in [a, b] {
-                match inner.iter().position(|(own, _)| *own == operand) {
-                    Some(at) => operands.extend(inner.swap_remove(at).1),
+                match take(&mut open, &mut is_open, operand) {
+                    Some(inner) => {
+                        is_joined[inner] = true;
+                        operands.extend(operands_of(steps[inner], plan));
+                    }
                     None => operands.push(operand),
                 }
             }
             if operands.len() > 2 {
-                *step = Step::Compute(slot, plan.unite(&operands));
+                steps[at] = Step::Compute(slot, plan.unite(&operands));
             }
             if uses[slot.index()] == 1 {
-                inner.push((slot, operands));
+                is_open[slot.index()] = true;
+                open.push((slot, at));
             }
         }
         // Those that were not taken stay: something else than a union looks at them, or a union of another list.
-        let is_joined = |slot: Slot| uses[slot.index()] == 1 && !inner.iter().any(|(own, _)| *own == slot);
-        let is_union = |operation| matches!(operation, Operation::Union(..) | Operation::Unions(_));
-        steps.retain(|step| !matches!(*step, Step::Compute(slot, operation) if is_union(operation) && is_joined(slot)));
+        open.iter().for_each(|(slot, _)| is_open[slot.index()] = false);
+        let mut joined = is_joined.into_iter();
+        steps.retain(|_| joined.next() != Some(true));
         *plan.list_mut(number) = steps;
     }
+}
+
+/// Where the step of an open union stands, which is then open no more.
+fn take(open: &mut Vec<(Slot, usize)>, is_open: &mut [bool], slot: Slot) -> Option<usize> {
+    if !std::mem::take(&mut is_open[slot.index()]) {
+        return None;
+    }
+    let at = open.iter().position(|(own, _)| *own == slot)?;
+    Some(open.swap_remove(at).1)
+}
+
+fn operands_of(step: Step, plan: &Plan) -> impl Iterator<Item = Slot> + '_ {
+    let operation = match step {
+        Step::Compute(_, operation) => operation,
+        Step::Group(_) | Step::Check { .. } => Operation::Empty,
+    };
+    operation.operands(&plan.united)
 }
 
 /// By slot: by how many steps it is looked at; many, where by somebody else.

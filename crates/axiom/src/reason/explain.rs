@@ -10,6 +10,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use fencepost_syntax::few::Few;
+
 use crate::hash;
 use crate::model::{BaseRelation, BaseSet, Dynamic, Model, NodeId, NodeKind, Operator};
 
@@ -42,11 +44,20 @@ impl Fact {
     }
 }
 
+impl Default for Fact {
+    fn default() -> Fact {
+        Fact::present(NodeId(0), 0, 0)
+    }
+}
+
+/// Most facts rest on one or two others.
+type Facts = Few<Fact, 2>;
+
 /// What a fact rests on.
 #[derive(Clone, Debug, Default)]
 pub struct Step {
     pub cost: u32,
-    pub children: Vec<Fact>,
+    pub children: Facts,
     /// The step quantifies over all events: it also rests on which events occur at all.
     pub over_all_events: bool,
 }
@@ -116,7 +127,13 @@ impl<'a> Explainer<'a> {
 
     /// How much the best explanation rests on.
     pub fn cost(&mut self, fact: Fact) -> u32 {
-        if self.is_static(fact.node) { 1 } else { self.step(fact).cost }
+        if self.is_static(fact.node) {
+            return 1;
+        }
+        match self.steps.get(&fact) {
+            Some(step) => step.cost,
+            None => self.step(fact).cost,
+        }
     }
 
     /// The chosen step. The fact must be true of the candidate.
@@ -139,9 +156,9 @@ impl<'a> Explainer<'a> {
         step
     }
 
-    fn resting_on(&mut self, children: Vec<Fact>) -> Step {
+    fn resting_on(&mut self, children: &[Fact]) -> Step {
         let cost = children.iter().fold(1u32, |sum, child| sum.saturating_add(self.cost(*child)));
-        Step { cost, children, over_all_events: false }
+        Step { cost, children: children.iter().copied().collect(), over_all_events: false }
     }
 
     fn leaf(&self, node: NodeId) -> Step {
@@ -150,16 +167,16 @@ impl<'a> Explainer<'a> {
     }
 
     /// The cheapest of the options.
-    fn cheapest(&mut self, options: Vec<Fact>) -> Step {
+    fn cheapest(&mut self, options: &[Fact]) -> Step {
         let mut best: Option<(u32, Fact)> = None;
-        for option in options {
+        for &option in options {
             let cost = self.cost(option);
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, option));
             }
         }
         let (_, option) = best.expect("invariant: a true fact has an explanation");
-        self.resting_on(vec![option])
+        self.resting_on(&[option])
     }
 
     /// `option` holds, and if it is of the same recursive group then no later than `limit`.
@@ -175,49 +192,51 @@ impl<'a> Explainer<'a> {
         let Fact { node, from, to, .. } = fact;
         let rank = self.rank(node, from, to);
         match *self.operator(node) {
-            Operator::Base(BaseSet::FinalWrites) => Step { cost: CHOICE, children: Vec::new(), over_all_events: true },
+            Operator::Base(BaseSet::FinalWrites) => {
+                Step { cost: CHOICE, children: Facts::new(), over_all_events: true }
+            }
             Operator::Base(_) | Operator::BaseRelation(_) => self.leaf(node),
             Operator::EmptySet | Operator::EmptyRelation => unreachable!("invariant: nothing is in the empty set"),
             Operator::SetUnion(left, right) | Operator::Union(left, right) => {
                 let options = [Fact::present(left, from, to), Fact::present(right, from, to)];
-                let options = options.into_iter().filter(|option| self.usable(*option, rank)).collect();
-                self.cheapest(options)
+                let options: Facts = options.into_iter().filter(|option| self.usable(*option, rank)).collect();
+                self.cheapest(&options)
             }
             Operator::SetIntersection(left, right) | Operator::Intersection(left, right) => {
-                self.resting_on(vec![Fact::present(left, from, to), Fact::present(right, from, to)])
+                self.resting_on(&[Fact::present(left, from, to), Fact::present(right, from, to)])
             }
             Operator::SetDifference(left, right) | Operator::Difference(left, right) => {
-                self.resting_on(vec![Fact::present(left, from, to), Fact::absent(right, from, to)])
+                self.resting_on(&[Fact::present(left, from, to), Fact::absent(right, from, to)])
             }
             Operator::SetComplement(inner) | Operator::Complement(inner) => {
-                self.resting_on(vec![Fact::absent(inner, from, to)])
+                self.resting_on(&[Fact::absent(inner, from, to)])
             }
             Operator::Domain(inner) => {
                 let options = self.values.row(inner, from).into_iter().map(|other| Fact::present(inner, from, other));
-                let options = options.filter(|option| self.usable(*option, rank)).collect();
-                self.cheapest(options)
+                let options: Facts = options.filter(|option| self.usable(*option, rank)).collect();
+                self.cheapest(&options)
             }
             Operator::Range(inner) => {
                 let options = (0..self.values.size()).map(|other| Fact::present(inner, other, from));
-                let options = options.filter(|option| self.usable(*option, rank)).collect();
-                self.cheapest(options)
+                let options: Facts = options.filter(|option| self.usable(*option, rank)).collect();
+                self.cheapest(&options)
             }
             Operator::Sequence(left, right) => self.through_middle(left, right, fact, rank),
-            Operator::Inverse(inner) => self.resting_on(vec![Fact::present(inner, to, from)]),
+            Operator::Inverse(inner) => self.resting_on(&[Fact::present(inner, to, from)]),
             Operator::Star(_) | Operator::Optional(_) if from == to => Step { cost: 1, ..Step::default() },
             Operator::Plus(inner) | Operator::Star(inner) => {
                 let path = self.path(inner, from, to, Some(node), rank);
                 let path = path.expect("invariant: a pair of a closure has a path");
-                self.resting_on(edges(inner, &path))
+                self.resting_on(&edges(inner, &path))
             }
-            Operator::Optional(inner) => self.resting_on(vec![Fact::present(inner, from, to)]),
-            Operator::Identity(set) => self.resting_on(vec![Fact::present(set, from, from)]),
+            Operator::Optional(inner) => self.resting_on(&[Fact::present(inner, from, to)]),
+            Operator::Identity(set) => self.resting_on(&[Fact::present(set, from, from)]),
             Operator::Product(left, right) => {
-                self.resting_on(vec![Fact::present(left, from, from), Fact::present(right, to, to)])
+                self.resting_on(&[Fact::present(left, from, from), Fact::present(right, to, to)])
             }
             Operator::Variable => {
                 let body = self.body(node);
-                self.resting_on(vec![Fact::present(body, from, to)])
+                self.resting_on(&[Fact::present(body, from, to)])
             }
         }
     }
@@ -230,7 +249,7 @@ impl<'a> Explainer<'a> {
 
     fn through_middle(&mut self, left: NodeId, right: NodeId, fact: Fact, rank: Rank) -> Step {
         let mut best: Option<(u32, [Fact; 2])> = None;
-        for middle in self.values.row(left, fact.from) {
+        for &middle in self.values.leads_to(left, fact.from).iter() {
             let parts = [Fact::present(left, fact.from, middle), Fact::present(right, middle, fact.to)];
             if !self.values.pair(right, middle, fact.to) || !parts.iter().all(|part| self.usable(*part, rank)) {
                 continue;
@@ -249,7 +268,7 @@ impl<'a> Explainer<'a> {
             }
         }
         let (_, parts) = best.expect("invariant: a pair of a sequence has a middle");
-        self.resting_on(parts.to_vec())
+        self.resting_on(&parts)
     }
 
     /// A cheapest path of at least one edge (Dijkstra). `closure`, where given, tells which events still reach `to`.
@@ -273,7 +292,7 @@ impl<'a> Explainer<'a> {
             if !first && distance > least[event] {
                 continue;
             }
-            for next in self.values.row(relation, event) {
+            for &next in self.values.leads_to(relation, event).iter() {
                 let reaches = next == to || closure.is_none_or(|closure| self.values.pair(closure, next, to));
                 let edge = Fact::present(relation, event, next);
                 if !reaches || least[next] <= distance || !self.usable(edge, rank) {
@@ -306,14 +325,16 @@ impl<'a> Explainer<'a> {
         let Fact { node, from, to, .. } = fact;
         if self.is_static(node) {
             let base = matches!(self.operator(node), Operator::Base(_) | Operator::BaseRelation(_));
-            return Step { cost: 1, children: Vec::new(), over_all_events: !base };
+            return Step { cost: 1, children: Facts::new(), over_all_events: !base };
         }
         match *self.operator(node) {
-            Operator::Base(BaseSet::FinalWrites) => Step { cost: CHOICE, children: Vec::new(), over_all_events: true },
+            Operator::Base(BaseSet::FinalWrites) => {
+                Step { cost: CHOICE, children: Facts::new(), over_all_events: true }
+            }
             Operator::Base(_) | Operator::BaseRelation(_) => self.leaf(node),
             Operator::EmptySet | Operator::EmptyRelation => Step { cost: 1, ..Step::default() },
             Operator::SetUnion(left, right) | Operator::Union(left, right) => {
-                self.resting_on(vec![Fact::absent(left, from, to), Fact::absent(right, from, to)])
+                self.resting_on(&[Fact::absent(left, from, to), Fact::absent(right, from, to)])
             }
             Operator::SetIntersection(left, right) | Operator::Intersection(left, right) => {
                 let options = [Fact::absent(left, from, to), Fact::absent(right, from, to)];
@@ -323,7 +344,7 @@ impl<'a> Explainer<'a> {
                 self.cheapest_true([Fact::absent(left, from, to), Fact::present(right, from, to)])
             }
             Operator::SetComplement(inner) | Operator::Complement(inner) => {
-                self.resting_on(vec![Fact::present(inner, from, to)])
+                self.resting_on(&[Fact::present(inner, from, to)])
             }
             Operator::Domain(inner) => {
                 self.for_all((0..self.values.size()).map(|other| [Fact::absent(inner, from, other); 2]).collect())
@@ -336,17 +357,17 @@ impl<'a> Explainer<'a> {
                 let both = middles.map(|middle| [Fact::absent(left, from, middle), Fact::absent(right, middle, to)]);
                 self.for_all(both.collect())
             }
-            Operator::Inverse(inner) => self.resting_on(vec![Fact::absent(inner, to, from)]),
+            Operator::Inverse(inner) => self.resting_on(&[Fact::absent(inner, to, from)]),
             Operator::Plus(inner) | Operator::Star(inner) => self.cut(inner, from, to),
-            Operator::Optional(inner) => self.resting_on(vec![Fact::absent(inner, from, to)]),
+            Operator::Optional(inner) => self.resting_on(&[Fact::absent(inner, from, to)]),
             Operator::Identity(_) if from != to => Step { cost: 1, ..Step::default() },
-            Operator::Identity(set) => self.resting_on(vec![Fact::absent(set, from, from)]),
+            Operator::Identity(set) => self.resting_on(&[Fact::absent(set, from, from)]),
             Operator::Product(left, right) => {
                 self.cheapest_true([Fact::absent(left, from, from), Fact::absent(right, to, to)])
             }
             Operator::Variable => {
                 let body = self.body(node);
-                self.resting_on(vec![Fact::absent(body, from, to)])
+                self.resting_on(&[Fact::absent(body, from, to)])
             }
         }
     }
@@ -356,8 +377,8 @@ impl<'a> Explainer<'a> {
     }
 
     fn cheapest_true(&mut self, options: [Fact; 2]) -> Step {
-        let options = options.into_iter().filter(|option| self.is_true(*option)).collect();
-        self.cheapest(options)
+        let options: Facts = options.into_iter().filter(|option| self.is_true(*option)).collect();
+        self.cheapest(&options)
     }
 
     /// For each pair of alternatives, the cheaper one that is true.
@@ -368,14 +389,14 @@ impl<'a> Explainer<'a> {
             let right_cost = if self.is_true(right) && left_cost > 1 { self.cost(right) } else { u32::MAX };
             children.push(if left_cost <= right_cost { left } else { right });
         }
-        Step { over_all_events: true, ..self.resting_on(children) }
+        Step { over_all_events: true, ..self.resting_on(&children) }
     }
 
     /// No path: no edge leaves what `from` reaches. Coherence is transitively closed by every engine, so for it the
     /// absent edge is enough.
     fn cut(&mut self, inner: NodeId, from: usize, to: usize) -> Step {
         if matches!(self.operator(inner), Operator::BaseRelation(BaseRelation::Co)) {
-            return self.resting_on(vec![Fact::absent(inner, from, to)]);
+            return self.resting_on(&[Fact::absent(inner, from, to)]);
         }
         let mut reached = vec![false; self.values.size()];
         reached[from] = true;
@@ -392,8 +413,8 @@ impl<'a> Explainer<'a> {
         let outside = (0..reached.len()).filter(|event| !reached[*event] || (from == to && *event == to));
         let outside: Vec<usize> = outside.collect();
         let crossing = inside.iter().flat_map(|left| outside.iter().map(|right| Fact::absent(inner, *left, *right)));
-        let children = crossing.collect();
-        Step { over_all_events: true, ..self.resting_on(children) }
+        let children: Vec<Fact> = crossing.collect();
+        Step { over_all_events: true, ..self.resting_on(&children) }
     }
 }
 

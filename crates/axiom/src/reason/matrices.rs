@@ -3,6 +3,7 @@
 
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::cat::CheckRole;
+use fencepost_syntax::few::Few;
 
 use crate::base::Candidate;
 use crate::bits::{Relation, Shape, kernel, ones};
@@ -305,6 +306,13 @@ impl Valuation for Matrices<'_> {
     fn row(&self, node: NodeId, from: usize) -> Vec<usize> {
         if !self.live[node.index()] {
             return Vec::new();
+        }
+        ones(kernel::row(self.shape, self.bits.get(node.index()), from)).collect()
+    }
+
+    fn leads_to(&self, node: NodeId, from: usize) -> Few<usize, 8> {
+        if !self.live[node.index()] {
+            return Few::new();
         }
         ones(kernel::row(self.shape, self.bits.get(node.index()), from)).collect()
     }

@@ -233,7 +233,7 @@ impl Explainer<'_> {
             if step.children.is_empty() {
                 self.leaf_choices(fact, events, &mut reason);
             }
-            todo.extend(step.children);
+            todo.extend(step.children.iter());
         }
         reason
     }
@@ -265,7 +265,7 @@ impl Explainer<'_> {
     /// The whole tree under a fact. Absences are not unfolded: for people "no such edge" is the end of the matter.
     pub fn derivation(&mut self, fact: Fact, events: &[EventId]) -> Derivation {
         let children = match fact.sign {
-            Sign::Present => self.step(fact).children,
+            Sign::Present => self.step(fact).children.to_vec(),
             Sign::Absent => Vec::new(),
         };
         let node = &self.model.nodes[fact.node.index()];
@@ -312,18 +312,22 @@ fn simple_cycle(walk: Vec<usize>) -> Vec<usize> {
 /// The strongly connected components of a relation that contain a cycle (Tarjan, without recursion).
 fn components(values: &dyn Valuation, node: NodeId) -> Vec<Vec<usize>> {
     let size = values.size();
-    // Half the size of what a row is otherwise: there are as many as events.
-    let narrow = |row: Vec<usize>| row.into_iter().map(|to| to as u32).collect();
-    let rows: Vec<Vec<u32>> = (0..size).map(|from| narrow(values.row(node, from))).collect();
+    // The rows one after the other, in half the size of what they are otherwise: there are as many as events.
+    let (mut targets, mut ends): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::with_capacity(size));
+    for from in 0..size {
+        targets.extend(values.leads_to(node, from).iter().map(|to| *to as u32));
+        ends.push(targets.len());
+    }
+    let row = |event: usize| &targets[if event == 0 { 0 } else { ends[event - 1] }..ends[event]];
     let mut index = vec![usize::MAX; size];
     let mut low = vec![0; size];
     let mut on_stack = vec![false; size];
-    let (mut stack, mut next, mut found) = (Vec::new(), 0, Vec::new());
+    let (mut stack, mut calls, mut next, mut found) = (Vec::new(), Vec::new(), 0, Vec::new());
     for root in 0..size {
         if index[root] != usize::MAX {
             continue;
         }
-        let mut calls = vec![(root, 0)];
+        calls.push((root, 0));
         while let Some((event, edge)) = calls.pop() {
             if edge == 0 {
                 (index[event], low[event]) = (next, next);
@@ -331,7 +335,7 @@ fn components(values: &dyn Valuation, node: NodeId) -> Vec<Vec<usize>> {
                 stack.push(event);
                 on_stack[event] = true;
             }
-            if let Some(&to) = rows[event].get(edge) {
+            if let Some(&to) = row(event).get(edge) {
                 let to = to as usize;
                 calls.push((event, edge + 1));
                 if index[to] == usize::MAX {
@@ -350,7 +354,7 @@ fn components(values: &dyn Valuation, node: NodeId) -> Vec<Vec<usize>> {
                 let mut component = stack.split_off(at);
                 component.iter().for_each(|member| on_stack[*member] = false);
                 component.shared_sort();
-                if component.len() > 1 || rows[event].contains(&(event as u32)) {
+                if component.len() > 1 || row(event).contains(&(event as u32)) {
                     found.push(component);
                 }
             }

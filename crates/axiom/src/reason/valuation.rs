@@ -1,5 +1,7 @@
 //! What an explanation asks of a candidate: the values of a model's nodes over it.
 
+use fencepost_syntax::few::Few;
+
 use crate::model::NodeId;
 
 /// The values of a model's nodes over one candidate; events are positions in the candidate's list.
@@ -10,4 +12,6 @@ pub trait Valuation {
     fn pair(&self, node: NodeId, from: usize, to: usize) -> bool;
     /// All `to` such that `(from, to)` is in the node, ascending.
     fn row(&self, node: NodeId, from: usize) -> Vec<usize>;
+    /// The same, where it is looked at once.
+    fn leads_to(&self, node: NodeId, from: usize) -> Few<usize, 8>;
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Unfolding};
-use fencepost_program::{AddressId, EventId, TraceId};
+use fencepost_program::{AddressId, EventId, ThreadId, TraceId};
 use fencepost_syntax::sorted::SharedSort as _;
 
 use super::event::{has, location, place, target};
@@ -218,18 +218,26 @@ impl<'t> Candidate<'t> {
             return Some(BaseValue::Events(Rc::new(set)));
         }
         let relation = match name {
-            "id" => self.relate(|x, _, y, _| x == y),
+            "id" => self.events.borrow().iter().map(|id| (id.0, id.0)).collect(),
             "po" => self.program_order(),
-            "loc" => self.relate(|_, a, _, b| target(a).is_some() && target(a) == target(b)),
-            "vloc" => self.relate(|_, a, _, b| generic(a).is_some() && generic(a) == generic(b)),
-            "int" => self.relate(|_, a, _, b| a.thread.is_some() && a.thread == b.thread),
-            "ext" => self.relate(|_, a, _, b| a.thread != b.thread),
-            "rmw" | "amo" => self.relate(|_, a, y, _| has(a, Tag::Read) && a.rmw_partner == Some(y)),
-            "addr" => self.relate(|x, _, _, b| b.address_deps.contains(&x)),
-            "data" => self.relate(|x, _, _, b| b.data_deps.contains(&x)),
-            "ctrl" => self.relate(|x, _, _, b| b.control_deps.contains(&x)),
-            "sr" => self.relate(|_, a, _, b| mutual_scopes(self.unfolding, a, b)),
-            "scta" => self.relate(|_, a, _, b| same_cta(self.unfolding, a, b)),
+            "loc" => self.relate_by(target, |a, b| target(a).is_some() && target(a) == target(b)),
+            "vloc" => self.relate_by(generic, |a, b| generic(a).is_some() && generic(a) == generic(b)),
+            "int" => self.relate_by(thread, |a, b| a.thread.is_some() && a.thread == b.thread),
+            "ext" => self.relate_by(thread, |a, b| a.thread != b.thread),
+            "rmw" | "amo" => {
+                let events = self.events.borrow();
+                let partner = |id: &EventId| {
+                    let read = Some(&self.unfolding.events[id.index()]).filter(|event| has(event, Tag::Read))?;
+                    let partner = read.rmw_partner.filter(|partner| events.binary_search(partner).is_ok())?;
+                    Some((id.0, partner.0))
+                };
+                events.iter().filter_map(partner).collect()
+            }
+            "addr" => self.lead_into(|event| &event.address_deps),
+            "data" => self.lead_into(|event| &event.data_deps),
+            "ctrl" => self.lead_into(|event| &event.control_deps),
+            "sr" => self.relate_by(|event| (event.thread, event.scope), |a, b| mutual_scopes(self.unfolding, a, b)),
+            "scta" => self.relate_by(thread, |a, b| same_cta(self.unfolding, a, b)),
             _ => {
                 let relation = strand_relations::relation(name)?;
                 self.relate(|x, a, y, b| relation(self.unfolding, (x, a), (y, b)))
@@ -250,12 +258,20 @@ impl<'t> Candidate<'t> {
             EventKind::Omitted(write) => write.through.is_none(),
             _ => event.strand.is_none(),
         };
-        self.relate(|x, a, y, b| {
+        let holds = |(x, a): (EventId, &Event), (y, b): (EventId, &Event)| {
             let main = in_order(a) && in_order(b);
             let one_group = matches!((a.group, b.group), (Some(first), Some(second)) if first == second);
-            let same_thread = a.thread.is_some() && a.thread == b.thread;
-            same_thread && main && !one_group && !self.other_element(a, y) && positions[&x] < positions[&y]
-        })
+            main && !one_group && !self.other_element(a, y) && positions[&x] < positions[&y]
+        };
+        let mut threads: BTreeMap<ThreadId, Vec<(EventId, &Event)>> = BTreeMap::new();
+        for (id, event) in self.with_ids() {
+            event.thread.into_iter().for_each(|thread| threads.entry(thread).or_default().push((id, event)));
+        }
+        let of_thread = |own: &Vec<(EventId, &Event)>| -> Vec<(u32, u32)> {
+            let pairs = own.iter().flat_map(|x| own.iter().map(move |y| (*x, *y)));
+            pairs.filter(|(x, y)| holds(*x, *y)).map(|((x, _), (y, _))| (x.0, y.0)).collect()
+        };
+        threads.values().flat_map(of_thread).collect()
     }
 
     /// Whether the first is what an atomic of several elements reads at one of them, and the second what it writes at another.
@@ -297,10 +313,44 @@ impl<'t> Candidate<'t> {
         writes.map(|id| id.0).filter(|write| !before_another.contains(write)).collect()
     }
 
-    fn relate(&self, holds: impl Fn(EventId, &Event, EventId, &Event) -> bool) -> Pairs {
+    /// The events, with their names.
+    fn with_ids(&self) -> Vec<(EventId, &'t Event)> {
+        self.events.borrow().iter().map(|id| (*id, &self.unfolding.events[id.index()])).collect()
+    }
+
+    /// From each event that is one of those that another names, to that one.
+    fn lead_into(&self, sources: impl Fn(&Event) -> &[EventId]) -> Pairs {
         let events = self.events.borrow();
-        let events: Vec<(EventId, &Event)> =
-            events.iter().map(|id| (*id, &self.unfolding.events[id.index()])).collect();
+        let into = |(y, b): (EventId, &'t Event)| -> Vec<(u32, u32)> {
+            let sources = sources(b).iter().filter(|x| events.binary_search(x).is_ok());
+            sources.map(|x| (x.0, y.0)).collect()
+        };
+        self.with_ids().into_iter().flat_map(into).collect()
+    }
+
+    /// A relation that looks at nothing of two events but `what` of each: events of which that is the same are related to the
+    /// same ones, so one of each kind is asked. Of 2,600 events each relation would ask about seven million pairs.
+    fn relate_by<K: Ord>(&self, what: impl Fn(&Event) -> K, holds: impl Fn(&Event, &Event) -> bool) -> Pairs {
+        /// Of few events every pair is asked sooner than their kinds are listed.
+        const FEW: usize = 32;
+        let events = self.with_ids();
+        if events.len() <= FEW {
+            return self.relate(|_, a, _, b| holds(a, b));
+        }
+        let mut kinds: BTreeMap<K, (&Event, Vec<u32>)> = BTreeMap::new();
+        for (id, event) in &events {
+            kinds.entry(what(event)).or_insert_with(|| (event, Vec::new())).1.push(id.0);
+        }
+        let leads_to = |a: &Event| -> Events {
+            let related = kinds.values().filter(|(b, _)| holds(a, b));
+            related.flat_map(|(_, ids)| ids.iter().copied()).collect()
+        };
+        let rows: BTreeMap<&K, Events> = kinds.iter().map(|(kind, (a, _))| (kind, leads_to(a))).collect();
+        Pairs::of_rows(events.iter().map(|(id, event)| (id.0, &rows[&what(event)])))
+    }
+
+    fn relate(&self, holds: impl Fn(EventId, &Event, EventId, &Event) -> bool) -> Pairs {
+        let events = self.with_ids();
         let related = |&(x, a): &(EventId, &'t Event)| {
             let holds = &holds;
             let leads = events.iter().filter(move |&&(y, b)| holds(x, a, y, b));
@@ -334,6 +384,10 @@ pub(crate) fn occurring(unfolding: &Unfolding, traces: &[TraceId]) -> Vec<EventI
     }
     events.shared_sort();
     events
+}
+
+fn thread(event: &Event) -> Option<ThreadId> {
+    event.thread
 }
 
 fn generic(event: &Event) -> Option<AddressId> {
@@ -400,4 +454,69 @@ pub(crate) fn fence_sc_pairs(unfolding: &Unfolding, events: &[EventId]) -> Vec<(
 /// Whether a relation over events is acyclic.
 pub(crate) fn is_acyclic(relation: &[(EventId, EventId)]) -> bool {
     acyclic(&pairs(relation))
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_program::lower::lower;
+    use fencepost_program::unfold::{UnfoldOptions, unfold};
+    use fencepost_syntax::litmus;
+
+    use super::*;
+
+    /// Threads of several CTAs and GPUs, with accesses of several scopes, a read-modify-write and dependencies: more events
+    /// than are asked pair by pair.
+    fn test_of_many_events() -> Unfolding {
+        let scopes = ["cta", "gpu", "sys"];
+        let thread = |number: usize| {
+            let (scope, at) = (scopes[number % 3], number % 4);
+            format!(
+                "P{number}@cta {}, gpu {} {{\nld.relaxed.{scope}.u32 %r0, [x{at}];\nst.relaxed.{scope}.u32 [x{}], %r0;\n\
+                 atom.relaxed.gpu.add.u32 %r1, [x{at}], 1;\nfence.sc.{scope};\nst.weak.u32 [w{number}], 1;\n}}\n",
+                number % 5,
+                number % 2,
+                (at + 1) % 4
+            )
+        };
+        let threads: String = (0..12).map(thread).collect();
+        let text = format!("PTX many\n{{ }}\n{threads}exists (x0=0)\n");
+        let (tree, diagnostics) = litmus::parse(&text);
+        let (program, _) = lower(&tree.unwrap_or_else(|| panic!("{diagnostics:?}")));
+        unfold(&program.expect("it is a program"), &UnfoldOptions::default()).expect("it unfolds")
+    }
+
+    #[test]
+    fn relations_of_many_events_are_those_of_their_definitions() {
+        let unfolding = test_of_many_events();
+        let candidate = Candidate::new(&unfolding);
+        let traces: Vec<TraceId> =
+            unfolding.threads.iter().filter_map(|thread| thread.traces.first().copied()).collect();
+        candidate.set_traces(&traces);
+        assert!(candidate.size() > 64, "{} events", candidate.size());
+        type Holds<'u> = Box<dyn Fn(EventId, &Event, EventId, &Event) -> bool + 'u>;
+        let whole = &unfolding;
+        let definitions: [(&str, Holds<'_>); 10] = [
+            ("id", Box::new(|x, _, y, _| x == y)),
+            ("loc", Box::new(|_, a, _, b| target(a).is_some() && target(a) == target(b))),
+            ("vloc", Box::new(|_, a, _, b| generic(a).is_some() && generic(a) == generic(b))),
+            ("int", Box::new(|_, a, _, b| a.thread.is_some() && a.thread == b.thread)),
+            ("ext", Box::new(|_, a, _, b| a.thread != b.thread)),
+            ("rmw", Box::new(|_, a, y, _| has(a, Tag::Read) && a.rmw_partner == Some(y))),
+            ("data", Box::new(|x, _, _, b| b.data_deps.contains(&x))),
+            ("addr", Box::new(|x, _, _, b| b.address_deps.contains(&x))),
+            ("sr", Box::new(|_, a, _, b| mutual_scopes(whole, a, b))),
+            ("scta", Box::new(|_, a, _, b| same_cta(whole, a, b))),
+        ];
+        for (name, holds) in definitions {
+            let Some(BaseValue::Pairs(pairs)) = candidate.compute_fixed(name) else { panic!("{name} is a relation") };
+            assert!(*pairs == candidate.relate(holds), "{name}");
+            assert!(name == "addr" || !pairs.is_empty(), "{name} holds of nothing");
+        }
+        let order = candidate.program_order();
+        let after = |x: EventId, y: EventId| {
+            std::iter::successors(whole.events[y.index()].parent, |at| whole.events[at.index()].parent)
+                .any(|at| at == x)
+        };
+        assert!(order == candidate.relate(|x, _, y, _| after(x, y)), "po");
+    }
 }

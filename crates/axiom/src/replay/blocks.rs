@@ -133,6 +133,11 @@ impl Pairs {
         Blocks(left.iter().flat_map(|x| right.0.iter().map(move |&(word, bits)| ((x, word), bits))).collect())
     }
 
+    /// From each of these events, ascending, to those of its row.
+    pub(super) fn of_rows<'r>(rows: impl Iterator<Item = (u32, &'r Events)>) -> Pairs {
+        Blocks(rows.flat_map(|(x, row)| row.0.iter().map(move |&(word, bits)| ((x, word), bits))).collect())
+    }
+
     pub(super) fn domain(&self) -> Events {
         let mut rows: Vec<u32> = self.0.iter().map(|&((x, _), _)| x).collect();
         rows.dedup();

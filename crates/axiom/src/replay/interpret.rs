@@ -78,6 +78,30 @@ struct Frame<'t> {
     /// looked up are predefined.
     marks: u64,
     beyond: Environment<'t>,
+    /// All names from this frame on.
+    names: Names,
+}
+
+/// Names that were bound, as bits: a name whose bit is not there was not, which is so of most predefined ones.
+#[derive(Copy, Clone)]
+struct Names([u64; 32]);
+
+impl Names {
+    fn place(begins: u64) -> (usize, u64) {
+        let bit = begins.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53;
+        (bit as usize / 64, 1 << (bit % 64))
+    }
+
+    fn with(mut self, begins: u64) -> Names {
+        let (word, bit) = Names::place(begins);
+        self.0[word] |= bit;
+        self
+    }
+
+    fn may_have(&self, begins: u64) -> bool {
+        let (word, bit) = Names::place(begins);
+        self.0[word] & bit != 0
+    }
 }
 
 /// So many frames are skipped at once, where none of them can have the name.
@@ -114,6 +138,9 @@ pub(super) enum Rule<'t> {
 /// Operators keep their operands apart, so that an operand that looks at fewer choices is computed less often.
 pub(super) enum Parts<'t> {
     Whole,
+    /// A name that stands for another binding: what it stands for where it is does not change.
+    Same(Rc<Lazy<'t>>),
+    Identity(Rc<Lazy<'t>>, Span),
     Unary(UnaryOperator, Rc<Lazy<'t>>, Span),
     Binary(BinaryOperator, [(Rc<Lazy<'t>>, Span); 2]),
 }
@@ -125,11 +152,15 @@ impl<'t> Environment<'t> {
             Some(frame) if frame.count < BLOCK => (frame.count + 1, frame.marks | mark(begins), frame.beyond.clone()),
             _ => (1, mark(begins), self.clone()),
         };
-        Environment(Some(Rc::new(Frame { name, begins, slot, outer: self.clone(), count, marks, beyond })))
+        let names = self.0.as_ref().map_or(Names([0; 32]), |frame| frame.names).with(begins);
+        Environment(Some(Rc::new(Frame { name, begins, slot, outer: self.clone(), count, marks, beyond, names })))
     }
 
     fn find(&self, name: &str) -> Option<&Slot<'t>> {
         let begins = beginning(name);
+        if !self.0.as_ref()?.names.may_have(begins) {
+            return None;
+        }
         let mark = mark(begins);
         let mut at = &self.0;
         while let Some(frame) = at {
@@ -161,6 +192,11 @@ impl<'t> Parts<'t> {
     fn new(tree: &'t Tree, environment: &Environment<'t>) -> Parts<'t> {
         let part = |tree: &'t Tree| (Lazy::expression(tree, environment), tree.span);
         match &tree.node {
+            Expression::Name(name) => match environment.find(name) {
+                Some(Slot::Lazy(lazy)) => Parts::Same(Rc::clone(lazy)),
+                Some(Slot::Value(_) | Slot::Base) | None => Parts::Whole,
+            },
+            Expression::Identity(inner) => Parts::Identity(part(inner).0, inner.span),
             Expression::Unary(operator, inner) => Parts::Unary(*operator, part(inner).0, inner.span),
             Expression::Binary(operator, left, right) if *operator != BinaryOperator::Insert => {
                 Parts::Binary(*operator, [part(left), part(right)])
@@ -243,6 +279,8 @@ impl<'t> Interpreter<'t> {
             Rule::Expression(tree, _) if self.kept == Kept::Names => self.evaluate(tree, &lazy.environment),
             Rule::Expression(tree, parts) => match parts.get_or_init(|| Parts::new(tree, &lazy.environment)) {
                 Parts::Whole => self.evaluate(tree, &lazy.environment),
+                Parts::Same(lazy) => self.force(lazy).0,
+                Parts::Identity(inner, span) => self.force(inner).0.and_then(|value| identity(value, *span)),
                 Parts::Unary(operator, inner, span) => {
                     self.force(inner).0.and_then(|value| self.unary(*operator, value, *span))
                 }
@@ -326,10 +364,7 @@ impl<'t> Interpreter<'t> {
                 let values: Answer<Vec<_>> = items.iter().map(|item| self.evaluate(item, environment)).collect();
                 values.map(|values| Value::Tuple(Rc::new(values)))
             }
-            Expression::Identity(inner) => {
-                let set = self.events(inner, environment)?;
-                Ok(Value::Pairs(Rc::new(operators::identity(&set))))
-            }
+            Expression::Identity(inner) => identity(self.evaluate(inner, environment)?, inner.span),
             Expression::Unary(operator, inner) => {
                 let value = self.evaluate(inner, environment)?;
                 self.unary(*operator, value, inner.span)
@@ -407,10 +442,6 @@ impl<'t> Interpreter<'t> {
         let result = self.evaluate(closure.body, &inner);
         self.depth.set(self.depth.get() - 1);
         result
-    }
-
-    fn events(&self, tree: &'t Tree, environment: &Environment<'t>) -> Answer<Rc<Events>> {
-        events(self.evaluate(tree, environment)?, tree.span)
     }
 
     fn unary(&self, operator: UnaryOperator, value: Value<'t>, span: Span) -> Answer<Value<'t>> {
@@ -543,6 +574,11 @@ fn bind_patterns<'t>(
         }
     }
     Ok(inner)
+}
+
+/// `[S]`.
+fn identity<'t>(set: Value<'t>, span: Span) -> Answer<Value<'t>> {
+    Ok(Value::Pairs(Rc::new(operators::identity(&*events(set, span)?))))
 }
 
 fn element<'t>(value: &Value<'t>, index: usize, span: Span) -> Answer<Value<'t>> {

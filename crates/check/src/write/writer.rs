@@ -11,6 +11,7 @@ use fencepost_program::value::Value;
 use fencepost_report::verdict::{Dependence, Verdict};
 use fencepost_report::why::Why;
 use fencepost_report::{Assignment, EventKind, Number, WhyUnknown, Witness, WitnessEvent};
+use fencepost_syntax::Lines;
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::judge::whole::Whole;
@@ -67,9 +68,11 @@ impl Writer<'_> {
             Some(whole) => whole.assemble(&state),
             None => state,
         };
+        let lines = Lines::of(&self.test.source.text);
+        let event = |&event: &EventId| self.event(unfolding, &reader, &lines, event);
         let pairs = |pairs: &[(EventId, EventId)]| pairs.iter().map(|(from, to)| (from.0, to.0)).collect();
         Witness {
-            events: execution.events.iter().filter_map(|&event| self.event(unfolding, &reader, event)).collect(),
+            events: execution.events.iter().filter_map(event).collect(),
             rf: pairs(&execution.rf),
             co: pairs(&execution.co),
             sync_fence: pairs(&execution.sync_fence),
@@ -83,7 +86,7 @@ impl Writer<'_> {
         }
     }
 
-    fn event(&self, unfolding: &Unfolding, reader: &Reader<'_>, id: EventId) -> Option<WitnessEvent> {
+    fn event(&self, unfolding: &Unfolding, reader: &Reader<'_>, lines: &Lines, id: EventId) -> Option<WitnessEvent> {
         let event = unfolding.events.get(id.index())?;
         let kind = match &event.kind {
             unfolding::EventKind::Write { .. } if event.tags.has(Tag::Init) => EventKind::Init,
@@ -103,7 +106,7 @@ impl Writer<'_> {
             kind,
             location: self.location(event),
             value: reader.value(id).map(|value| self.number(value)),
-            line: thread.map(|_| self.test.source.line(event.span.start)),
+            line: thread.map(|_| lines.line(event.span.start)),
             text: if thread.is_some() { self.test.instruction_text(event.span) } else { String::new() },
             proxy: matches!(kind, EventKind::Read | EventKind::Write).then(|| proxy_of(event)),
             started_by: event.strand.as_ref().map(|strand| strand.issue.0),

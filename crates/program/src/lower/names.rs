@@ -401,16 +401,15 @@ impl Names {
 
     /// The CTA of that number.
     pub(crate) fn cta(&self, number: &str, span: Span) -> Result<Place, Refusal> {
-        let ctas = self.layout.ctas();
-        let mut found = ctas.iter().filter(|place| self::number(**place).to_string() == number);
+        let mut found = self.layout.ctas().filter(|place| self::number(*place).to_string() == number);
         match (found.next(), found.next()) {
-            (Some(place), None) => Ok(*place),
+            (Some(place), None) => Ok(place),
             (Some(_), Some(_)) => {
                 let message = format!("several CTAs have the number {number}");
                 Err(Refusal::Error(Diagnostic::error(span, message).help("number the CTAs of the test differently")))
             }
             _ => {
-                let known: Vec<String> = ctas.iter().map(|place| self::number(*place).to_string()).collect();
+                let known: Vec<String> = self.layout.ctas().map(|place| self::number(place).to_string()).collect();
                 let message = format!("no thread runs in CTA {number}");
                 let help = format!("CTAs with threads: {}", known.join(", "));
                 Err(Refusal::Error(Diagnostic::error(span, message).label("no such CTA").help(help)))
@@ -428,12 +427,11 @@ impl Names {
             Some(_) => return Err(self.not_per_cta(plain, span)),
             None => {}
         }
-        let ctas = self.layout.ctas();
-        match (entry.instances.len(), entry.instances.first_key_value(), ctas.as_slice()) {
+        match (entry.instances.len(), entry.instances.first_key_value(), self.layout.only_cta()) {
             (1, Some((instance, _)), _) => Ok(*instance),
-            (0, _, [cta]) if per_cta => Ok(Instance::Cta(*cta)),
+            (0, _, Some(cta)) if per_cta => Ok(Instance::Cta(cta)),
             (_, first, _) => {
-                let example = match (first, ctas.first()) {
+                let example = match (first, &self.layout.ctas().next()) {
                     (Some((Instance::Thread(thread), _)), _) => format!("P{}:{plain}", thread.0),
                     (Some((Instance::Cta(place), _)), _) | (None, Some(place)) if per_cta => {
                         format!("{plain}@{}", number(*place))
@@ -459,8 +457,8 @@ impl Names {
         let names: Vec<Rc<str>> =
             self.by_name.iter().filter(|(_, entry)| per_cta(entry)).map(|(name, _)| name.clone()).collect();
         for name in names {
-            let is_reached = |place: &Place| self.layout.cluster(*place).len() > 1;
-            let places: Vec<Place> = self.layout.ctas().into_iter().filter(is_reached).collect();
+            let is_reached = |place: &Place| self.layout.cluster(*place).nth(1).is_some();
+            let places: Vec<Place> = self.layout.ctas().filter(is_reached).collect();
             for place in places {
                 if let Err(refusal) = self.instance(&name, Instance::Cta(place), Span::default()) {
                     findings.refuse(refusal);

@@ -31,17 +31,16 @@ pub(crate) fn positions(places: &[Place]) -> Vec<Position> {
         let Place::Gpu { gpu, cluster, cta } = *place else { return Position::default() };
         let before = before.entry(*place).or_default();
         *before += 1;
-        let clusters = layout.clusters_beside(*place);
         let is_beside = |other: &Place| matches!(other, Place::Gpu { gpu: beside, .. } if *beside == gpu);
         Position {
             tid: *before - 1,
             ntid: total[place],
             ctaid: i128::from(cta),
-            nctaid: layout.ctas().iter().filter(|other| is_beside(other)).count() as i128,
+            nctaid: layout.ctas().filter(is_beside).count() as i128,
             rank: layout.rank(*place),
-            ranks: layout.cluster(*place).len() as i128,
-            cluster: clusters.iter().position(|other| *other == (gpu, cluster)).map_or(0, |index| index as i128),
-            clusters: clusters.len() as i128,
+            ranks: layout.cluster(*place).count() as i128,
+            cluster: layout.clusters_on(gpu).position(|own| own == (gpu, cluster)).map_or(0, |index| index as i128),
+            clusters: layout.clusters_on(gpu).count() as i128,
         }
     };
     places.iter().map(position).collect()

@@ -228,7 +228,7 @@ impl Parser<'_> {
     pub(super) fn atom(&mut self) -> Parse<Tree> {
         let token = self.token();
         let node = match token.kind {
-            Kind::Name(name) => Expression::Name(name.to_string()),
+            Kind::Name(name) => Expression::Name(name.into()),
             Kind::Tag(tag) => Expression::Tag(tag.to_string()),
             Kind::Zero => Expression::Empty,
             Kind::Symbol("_") => Expression::Universe,

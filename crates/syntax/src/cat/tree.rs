@@ -1,5 +1,7 @@
 //! The tree of a cat file.
 
+use std::sync::Arc;
+
 use crate::span::{Span, Spanned};
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -142,7 +144,8 @@ pub enum Expression {
     Empty,
     /// `_`: the set of all events.
     Universe,
-    Name(String),
+    /// Shared by all places of a compiled model that name the same.
+    Name(Arc<str>),
     /// `'tag`.
     Tag(String),
     /// `{e, f}`.

@@ -15,7 +15,7 @@ fn shape(expression: &Expression) -> String {
     match expression {
         Expression::Empty => "0".into(),
         Expression::Universe => "_".into(),
-        Expression::Name(name) => name.clone(),
+        Expression::Name(name) => name.to_string(),
         Expression::Tag(tag) => format!("'{tag}"),
         Expression::Identity(set) => format!("[{}]", shape(&set.node)),
         Expression::Tuple(items) => {

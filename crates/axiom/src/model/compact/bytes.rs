@@ -1,5 +1,7 @@
 //! Numbers, texts and lists as bytes; see [`super`].
 
+use std::sync::Arc;
+
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Writer(pub Vec<u8>, Vec<String>);
 
@@ -51,11 +53,13 @@ impl Writer {
 pub struct Reader<'b> {
     bytes: &'b [u8],
     words: Vec<&'b str>,
+    /// Those of the words that were shared.
+    shared: Vec<Option<Arc<str>>>,
 }
 
 impl<'b> Reader<'b> {
     pub fn new(bytes: &'b [u8]) -> Reader<'b> {
-        Reader { bytes, words: Vec::new() }
+        Reader { bytes, words: Vec::new(), shared: Vec::new() }
     }
 
     /// What is not read yet.
@@ -101,6 +105,7 @@ impl<'b> Reader<'b> {
     /// The list that [`Writer::with_words`] begins with; from then on it is that of [`Reader::word`].
     pub fn words(&mut self) -> Option<()> {
         self.words = self.list(Reader::text)?;
+        self.shared = vec![None; self.words.len()];
         Some(())
     }
 
@@ -108,6 +113,15 @@ impl<'b> Reader<'b> {
     pub fn word(&mut self) -> Option<&'b str> {
         let number = self.number()?;
         self.words.get(number as usize).copied()
+    }
+
+    /// The same, in one place however often it comes.
+    #[inline]
+    pub fn shared_word(&mut self) -> Option<Arc<str>> {
+        let number = self.number()? as usize;
+        let word = self.words.get(number)?;
+        let shared = self.shared.get_mut(number)?;
+        Some(Arc::clone(shared.get_or_insert_with(|| Arc::from(*word))))
     }
 
     pub fn list<T>(&mut self, mut item: impl FnMut(&mut Reader<'b>) -> Option<T>) -> Option<Vec<T>> {
@@ -153,8 +167,11 @@ mod tests {
         assert_eq!(writer.0.iter().filter(|byte| **byte == b'p').count(), 1);
         let mut reader = Reader::new(&writer.0);
         reader.words().expect("it was written");
+        let mut sharing = reader.clone();
         assert!(used.iter().all(|word| reader.word() == Some(*word)));
         assert_eq!(reader.word(), None);
+        let shared = used.map(|word| sharing.shared_word().filter(|shared| **shared == *word).expect("it was written"));
+        assert!(Arc::ptr_eq(&shared[0], &shared[2]) && sharing.shared_word().is_none());
     }
 
     #[test]

@@ -275,7 +275,7 @@ fn read_expression(reader: &mut Reader<'_>, left: u32) -> Option<Spanned<Express
     let span = read_span(reader)?;
     let inner = |reader: &mut Reader<'_>| read_expression(reader, left).map(Box::new);
     let node = match reader.number()? {
-        NAME => Expression::Name(reader.word()?.to_owned()),
+        NAME => Expression::Name(reader.shared_word()?),
         EMPTY => Expression::Empty,
         UNIVERSE => Expression::Universe,
         IDENTITY => Expression::Identity(inner(reader)?),

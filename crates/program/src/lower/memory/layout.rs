@@ -31,6 +31,8 @@ pub(crate) const HALF_SHIFT: i128 = 20;
 pub(crate) struct Layout {
     /// The CTAs that have threads, ascending.
     ctas: SortedSet<Place>,
+    /// The clusters they are in, ascending.
+    clusters: SortedSet<(u32, u32)>,
     next: i128,
     next_shared: i128,
     next_column: i128,
@@ -38,12 +40,13 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn new(places: &[Place]) -> Layout {
-        let ctas = places.iter().copied().filter(|place| *place != Place::Host).collect();
-        Layout { ctas, next: FIRST_ADDRESS, next_shared: 0, next_column: 0 }
+        let ctas: SortedSet<Place> = places.iter().copied().filter(|place| *place != Place::Host).collect();
+        let clusters = ctas.iter().filter_map(|place| cluster(*place)).collect();
+        Layout { ctas, clusters, next: FIRST_ADDRESS, next_shared: 0, next_column: 0 }
     }
 
-    pub(crate) fn ctas(&self) -> Vec<Place> {
-        self.ctas.iter().copied().collect()
+    pub(crate) fn ctas(&self) -> impl Iterator<Item = Place> {
+        self.ctas.iter().copied()
     }
 
     pub(crate) fn only_cta(&self) -> Option<Place> {
@@ -51,24 +54,18 @@ impl Layout {
     }
 
     /// The CTAs of the cluster this one is in, by rank.
-    pub(crate) fn cluster(&self, of: Place) -> Vec<Place> {
-        self.ctas.iter().copied().filter(|other| cluster(*other) == cluster(of)).collect()
+    pub(crate) fn cluster(&self, of: Place) -> impl Iterator<Item = Place> {
+        self.ctas().filter(move |other| cluster(*other) == cluster(of))
     }
 
     /// The index of the CTA among those of its cluster.
     pub(crate) fn rank(&self, place: Place) -> i128 {
-        self.cluster(place).iter().position(|other| *other == place).map_or(0, |rank| rank as i128)
+        self.cluster(place).position(|other| other == place).map_or(0, |rank| rank as i128)
     }
 
-    fn clusters(&self) -> Vec<(u32, u32)> {
-        let found: SortedSet<(u32, u32)> = self.ctas.iter().filter_map(|place| cluster(*place)).collect();
-        found.into_iter().collect()
-    }
-
-    /// The clusters of the GPU this CTA is on.
-    pub(crate) fn clusters_beside(&self, of: Place) -> Vec<(u32, u32)> {
-        let Some((gpu, _)) = cluster(of) else { return Vec::new() };
-        self.clusters().into_iter().filter(|(other, _)| *other == gpu).collect()
+    /// The clusters of a GPU.
+    pub(crate) fn clusters_on(&self, gpu: u32) -> impl Iterator<Item = (u32, u32)> {
+        self.clusters.iter().copied().filter(move |(other, _)| *other == gpu)
     }
 
     /// Where the memory of a CTA begins, if it has room in 32 bits.
@@ -78,7 +75,7 @@ impl Layout {
             let base = TENSOR_MEMORY + index * TENSOR_WINDOW;
             return (base + TENSOR_WINDOW <= SHARED).then_some(base);
         }
-        let cluster = self.clusters().iter().position(|other| Some(*other) == cluster(place))? as i128;
+        let cluster = self.clusters.iter().position(|other| Some(*other) == cluster(place))? as i128;
         let rank = self.rank(place);
         let base = SHARED + cluster * CLUSTER_BYTES + (rank << RANK_SHIFT);
         (rank <= RANK_MASK && base <= LAST_ADDRESS).then_some(base)

@@ -109,7 +109,8 @@ pub(crate) fn in_cta(context: &mut Context<'_>, address: Operand, rank: Operand)
 fn check_rank(context: &Context<'_>, rank: &Spanned<TreeOperand>) -> Result<(), Refusal> {
     let TreeOperand::Integer(number) = rank.node else { return Ok(()) };
     let place = context.thread.viewer().place;
-    let (own, all) = (context.names.layout.cluster(place).len() as i128, context.names.layout.ctas().len() as i128);
+    let layout = &context.names.layout;
+    let (own, all) = (layout.cluster(place).count() as i128, layout.ctas().count() as i128);
     if (0..own).contains(&number) {
         return Ok(());
     }

@@ -311,7 +311,7 @@ fn modify(context: &mut Context<'_>, tree: &Instruction, words: &Words, rmw: Rmw
         AddressOperand::Static(address) => Operand::Address(address),
         AddressOperand::Register(register) => Operand::Register(register),
     };
-    let count = context.names.layout.cluster(place).len() as i128;
+    let count = context.names.layout.cluster(place).count() as i128;
     // A bit of no CTA, like a rank of none, leads to an address outside of everything.
     for rank in 0..=count {
         let past = context.thread.fresh_label();
