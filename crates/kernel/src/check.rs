@@ -9,7 +9,7 @@ use crate::dependence::loads_decide_fences;
 use crate::dependence::placement::placement_decides;
 use crate::launch::Launch;
 use crate::order::policy::Policy;
-use crate::report::{Cause, Doubt, Finding, Report, Sliced};
+use crate::report::{Cause, Doubt, Finding, Protocol, Report, Sliced};
 use crate::run::{Credit, Elected, Last, Late, Options, Outcome, Place, Run};
 use crate::slice::orders::{Found, in_every_order};
 
@@ -280,7 +280,10 @@ const LATE_RUNS: usize = 8;
 
 /// A run that hangs because a wait comes when its phase is gone. It is an execution like any other.
 fn late_hang(first: &Outcome, run: &dyn Fn(Option<Late>) -> Outcome) -> Option<Outcome> {
-    let late = first.late.iter().take(LATE_RUNS).filter(|_| first.findings.is_empty() && first.flags.is_empty());
+    // A wait that nothing makes the others wait for is why a phase may be gone; the hang says what comes of it.
+    let missing_wait = |finding: &Finding| matches!(finding, Finding::Protocol { what: Protocol::MissingWait, .. });
+    let is_clean = first.findings.iter().all(missing_wait) && first.flags.is_empty();
+    let late = first.late.iter().take(LATE_RUNS).filter(|_| is_clean);
     let hangs = |outcome: &Outcome| outcome.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. }));
     late.map(|late| run(Some(*late))).find(hangs)
 }
