@@ -10,6 +10,7 @@
 mod compare;
 mod differential;
 mod edits;
+mod endless;
 mod fatbin;
 mod flags;
 mod footprint_fragments;
