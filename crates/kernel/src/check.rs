@@ -329,9 +329,7 @@ fn leave_open(report: &mut Report, points: &[&'static str]) {
             *only = points.to_vec();
         }
     }
-    if !report.doubts.iter().any(is_limit) {
-        report.doubts.push(Doubt::Time);
-    }
+    report.doubts.push(Doubt::Readings);
 }
 
 /// Races that a contested reading of the ISA rules out depend on it: which ones.

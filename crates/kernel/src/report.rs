@@ -236,6 +236,8 @@ pub enum Doubt {
     Steps,
     Time,
     Memory,
+    /// A limit was reached before the readings of the ISA were compared.
+    Readings,
     /// The user asked to stop.
     Cancelled,
     /// A launch before this one is not proved, so that what it leaves in memory is not determined.

@@ -22,6 +22,7 @@ mod locks;
 mod patterns;
 mod program;
 mod random;
+mod rules;
 mod sides;
 mod tensors;
 mod theory;

@@ -244,6 +244,10 @@ pub(super) fn doubt(doubt: &Doubt) -> (String, Option<Pc>) {
         Doubt::Fault => ("an access out of bounds ends a kernel: it was not followed much further".to_owned(), None),
         Doubt::Crowded => ("too many accesses to one place were to be kept; some were forgotten".to_owned(), None),
         Doubt::Steps => ("the limit of instructions was reached".to_owned(), None),
+        Doubt::Readings => (
+            "a limit ended the comparison of readings: races through other proxies may be races under all".to_owned(),
+            None,
+        ),
         Doubt::Time => ("the time was over".to_owned(), None),
         Doubt::Memory => ("the memory limit was reached".to_owned(), None),
         Doubt::Cancelled => ("it was stopped".to_owned(), None),
