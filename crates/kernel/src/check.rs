@@ -9,6 +9,7 @@ use crate::dependence::loads_decide_fences;
 use crate::dependence::placement::placement_decides;
 use crate::launch::Launch;
 use crate::order::policy::Policy;
+use crate::order::record::{Path, Record};
 use crate::report::{Cause, Doubt, Finding, Protocol, Report, Sliced};
 use crate::run::{Credit, Elected, Last, Late, Options, Outcome, Place, Run};
 use crate::slice::orders::{Found, in_every_order};
@@ -116,7 +117,7 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
         return report_of(hang, entry, launch);
     }
     // What threads tell each other through memory matters only where the rest does not do.
-    let by_reads = |doubt: &Doubt| matches!(doubt, Doubt::Decided { by: Cause::Read, .. });
+    let by_reads = |doubt: &Doubt| matches!(doubt, Doubt::Decided { by: Cause::Read, .. } | Doubt::Torn { .. });
     if first.is_clean()
         && let Some(report) = question.with_another_lane()
     {
@@ -125,7 +126,12 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
     if first.is_clean() || (first.flags.is_empty() && !first.doubts.iter().any(by_reads)) {
         return question.settled(&question.plain(Credit::Determined, 0), first);
     }
-    let answer = question.through_memory(&first);
+    // Who waits for ever, or was not followed to the end, needs no proof.
+    let answer = if hangs(&first.findings) || first.doubts.iter().any(is_cut) {
+        Answer::Open
+    } else {
+        question.through_memory(&first)
+    };
     if let Answer::Proved(report) = answer {
         return *report;
     }
@@ -141,6 +147,20 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
         _ => {}
     }
     report
+}
+
+fn hangs(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| matches!(finding, Finding::Hang { .. }))
+}
+
+/// Whether a run with this doubt was not followed to its end.
+fn is_cut(doubt: &Doubt) -> bool {
+    is_limit(doubt) || matches!(doubt, Doubt::Polls { .. } | Doubt::Fault | Doubt::Steps)
+}
+
+/// The same because of something outside the launch: another run may come further.
+fn is_limit(doubt: &Doubt) -> bool {
+    matches!(doubt, Doubt::Time | Doubt::Memory | Doubt::Cancelled)
 }
 
 /// What another run has found and this one has not.
@@ -240,7 +260,7 @@ impl Question<'_> {
             report = self.settled(&options, outcome);
             report.schedules = schedule + 1;
             doubts.extend(std::mem::take(&mut report.doubts));
-            if !report.findings.is_empty() {
+            if !report.findings.is_empty() || doubts.iter().any(is_cut) {
                 break;
             }
         }
@@ -284,8 +304,7 @@ fn late_hang(first: &Outcome, run: &dyn Fn(Option<Late>) -> Outcome) -> Option<O
     let missing_wait = |finding: &Finding| matches!(finding, Finding::Protocol { what: Protocol::MissingWait, .. });
     let is_clean = first.findings.iter().all(missing_wait) && first.flags.is_empty();
     let late = first.late.iter().take(LATE_RUNS).filter(|_| is_clean);
-    let hangs = |outcome: &Outcome| outcome.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. }));
-    late.map(|late| run(Some(*late))).find(hangs)
+    late.map(|late| run(Some(*late))).find(|outcome| hangs(&outcome.findings))
 }
 
 /// Rules that a run does not look at, and that this entry could break (docs/kernels.md, "What is not there yet").
@@ -331,6 +350,19 @@ fn points(entry: &Entry, launch: &Launch) -> Vec<&'static str> {
     Policy::points().iter().filter(matters).copied().collect()
 }
 
+/// No reading is about two accesses of threads through the generic proxy; any other race may depend on all of them.
+fn leave_open(report: &mut Report, points: &[&'static str]) {
+    let is_plain = |record: &Record| matches!(record.path, Path::Generic | Path::ReadOnly);
+    for finding in &mut report.findings {
+        if let Finding::Race { race, only } = finding
+            && !(is_plain(&race.first) && is_plain(&race.second))
+        {
+            *only = points.to_vec();
+        }
+    }
+    report.doubts.push(Doubt::Readings);
+}
+
 /// Races that a contested reading of the ISA rules out depend on it: which ones.
 fn settle_readings(report: &mut Report, points: &[&'static str], run: &dyn Fn(Policy) -> Outcome) {
     let races = |report: &Report| report.findings.iter().any(|finding| matches!(finding, Finding::Race { .. }));
@@ -342,13 +374,22 @@ fn settle_readings(report: &mut Report, points: &[&'static str], run: &dyn Fn(Po
         _ => None,
     };
     let keys = |outcome: &Outcome| outcome.findings.iter().filter_map(key).collect::<Vec<_>>();
-    let strongest = keys(&run(Policy::STRONGEST));
+    let strongest = run(Policy::STRONGEST);
+    // A run that was cut short tells nothing about the races that it lacks: those through two proxies may depend on a reading.
+    if strongest.doubts.iter().any(is_limit) {
+        return leave_open(report, points);
+    }
+    let strongest = keys(&strongest);
     let depends = |finding: &Finding| key(finding).is_some_and(|key| !strongest.contains(&key));
     if !report.findings.iter().any(depends) {
         return;
     }
     for point in points {
-        let with = keys(&run(Policy::WEAKEST.with(point, &Policy::STRONGEST)));
+        let with = run(Policy::WEAKEST.with(point, &Policy::STRONGEST));
+        if with.doubts.iter().any(is_limit) {
+            return leave_open(report, points);
+        }
+        let with = keys(&with);
         for finding in &mut report.findings {
             let Some(key) = key(finding) else { continue };
             if let Finding::Race { only, .. } = finding

@@ -50,6 +50,8 @@ pub struct Memory {
     unknown: Taint,
     /// How often something was written: who waits for a change looks here.
     pub version: u64,
+    /// The same of what each thread has to itself.
+    pub local_version: u64,
     /// Numbers of symbols that were stored, with their sizes.
     pub symbols: BTreeMap<(Region, u64), (u32, u8)>,
     /// What to put back, and the version before.
@@ -102,6 +104,7 @@ impl Memory {
             local_bytes: entry.local_bytes,
             unknown,
             version: 0,
+            local_version: 0,
             symbols: BTreeMap::new(),
             journal: None,
             local_journal: Vec::new(),
@@ -345,6 +348,9 @@ impl Memory {
                 let buffer = self.local.entry(thread).or_insert_with(fresh);
                 if self.journal.is_some() {
                     self.local_journal.push((thread, offset, buffer.content(offset, u64::from(bytes))));
+                }
+                if buffer.content(offset, u64::from(bytes)).bytes != value {
+                    self.local_version += 1;
                 }
                 buffer.write(offset, value, taint);
             }

@@ -71,7 +71,9 @@ impl<'a> Mender<'a> {
         }
         candidates.into_iter().find(|candidate| {
             let pairs = races.iter().map(|race| (race.first.pc, race.second.pc));
-            self.after(candidate).is_some_and(|after| pairs.into_iter().all(|pair| !after.races.contains(&pair)))
+            // A wait that hangs, or passes too early, is what is wrong: a barrier beside it would hide that.
+            let mends = |after: &Wrong| !after.hangs && pairs.into_iter().all(|pair| !after.races.contains(&pair));
+            self.after(candidate).is_some_and(mends)
         })
     }
 

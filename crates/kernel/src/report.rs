@@ -127,6 +127,10 @@ pub enum Waiting {
         count: u32,
     },
     Memory,
+    /// All meet at barriers, round after round, and nothing changes.
+    Round,
+    /// For a write that ends a loop which else goes on for ever.
+    Loop,
     Steps,
 }
 
@@ -242,11 +246,25 @@ pub enum Doubt {
         pc: Pc,
         rule: Rule,
     },
+    /// A strong read of a vector, with which writes are not ordered, decides this: its elements are accesses of their own
+    /// and need not come from one write (8.2.4).
+    Torn {
+        pc: Pc,
+        decides: Pc,
+    },
+    /// A wait that counts its rounds, or looks at a clock, while nobody else can go on: it may give up.
+    Polls {
+        pc: Pc,
+    },
+    /// An access out of bounds would have ended the kernel: it was not followed much further.
+    Fault,
     /// Accesses were forgotten.
     Crowded,
     Steps,
     Time,
     Memory,
+    /// A limit was reached before the readings of the ISA were compared.
+    Readings,
     /// The user asked to stop.
     Cancelled,
     /// A launch before this one is not proved, so that what it leaves in memory is not determined.

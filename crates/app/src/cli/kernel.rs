@@ -48,7 +48,7 @@ pub(crate) struct Kernel {
     #[arg(long, conflicts_with_all = ["launch", "inventory", "json", "sarif", "picture", "baseline", "write_baseline"])]
     pub(crate) template: bool,
     /// List entries with their parameters, what they use, and instructions without a model
-    #[arg(long, conflicts_with_all = ["launch", "json", "sarif", "picture", "baseline", "write_baseline"])]
+    #[arg(long, conflicts_with_all = ["launch", "sarif", "picture", "baseline", "write_baseline"])]
     pub(crate) inventory: bool,
     /// Leave out or weaken each synchronisation in turn, and say what this launch needs it for
     #[arg(long, conflicts_with_all = ["template", "inventory", "json", "sarif", "baseline", "write_baseline", "picture"])]
@@ -68,7 +68,7 @@ pub(crate) struct Kernel {
     /// A number for a parameter, by its index or its name; may be repeated
     #[arg(long = "param", value_name = "N=VALUE")]
     pub(crate) parameters: Vec<String>,
-    /// Print one JSON object per launch (docs/schema/kernel.schema.json)
+    /// Print one JSON object per launch (docs/schema/kernel.schema.json), or per module with --inventory
     #[arg(long)]
     pub(crate) json: bool,
     /// Also write a SARIF 2.1.0 file

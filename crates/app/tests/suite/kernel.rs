@@ -158,6 +158,10 @@ fn templates_and_inventories_need_no_launch() {
     says(&from_template, 0, "proved");
     let inventory = run(&double(), &["--inventory"]);
     says(&inventory, 0, "uses: barriers (2), bulk copies (2), mbarriers (3), proxy fences (2)");
+    let listed = run(&double(), &["--inventory", "--json"]);
+    let (document, line) = (schema("kernel-inventory"), serde_json::from_str(&listed.out).expect("JSON"));
+    validate(&document, &document, &line, "");
+    assert_eq!((listed.code, &line["entries"][0]["uses"]["bulk copies"]), (0, &2.into()), "{}", listed.out);
     let by_flags = run(&double(), &["--entry", "double", "--grid", "4"]);
     says(&by_flags, 0, "in 4 CTAs");
     says(&by_flags, 0, "  guessed: 2 pointers: a buffer of 1048576 zeros each\n");
@@ -225,7 +229,39 @@ fn a_missing_barrier_is_put_where_all_threads_pass() {
 }
 
 #[test]
-fn an_endless_loop_ends_at_the_limit() {
+fn a_barrier_is_not_offered_beside_a_wait_that_hangs() {
+    // The parity is wrong: the wait passes too early, or for ever waits.
+    let wait = |parity: u32| {
+        format!(
+            "@%p1 bra READY;\nmbarrier.init.shared::cta.b64 [%r5], 64;\nREADY:\nbar.sync 0;\nst.shared.u32 [%r4], %r1;\n\
+             mbarrier.arrive.shared::cta.b64 _, [%r5];\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r5], {parity};\n\
+             @!%p3 bra WAIT;\nld.shared.u32 %r8, [%r3+200];"
+        )
+    };
+    says(&small(&wait(0), 64, &[]), 0, "proved");
+    let found = small(&wait(1), 64, &[]);
+    says(&found, 1, "hang: no thread can go on");
+    assert!(found.out.contains("race:") && !found.out.contains("missing:"), "{}", found.out);
+}
+
+#[test]
+fn findings_with_one_cause_are_told_once() {
+    let beside = small(
+        "st.global.u32 [%rd1+4096], %r1;\nst.global.u32 [%rd1+8192], %r1;\nld.global.u32 %r6, [%rd1+4100];",
+        1,
+        &[],
+    );
+    says(&beside, 1, "1 finding\nout-of-bounds: 4 bytes at a + 4096, which has 4096 bytes\n");
+    assert_eq!(beside.out.matches("  line ").count(), 3, "{}", beside.out);
+    let doubts = "mov.u32 %r6, %clock;\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 st.global.u32 [%rd5], %r1;\n@%p2 st.global.u32 [%rd4], %r1;";
+    let doubted = small(doubts, 1, &[]);
+    says(&doubted, 3, "this is decided by a clock");
+    assert_eq!(doubted.out.matches("this is decided by a clock").count(), 1, "{}", doubted.out);
+}
+
+#[test]
+fn an_endless_loop_is_a_hang_or_ends_at_the_limit() {
+    says(&small("LOOP:\nbra LOOP;", 32, &[]), 1, "for a write to memory: else its loop goes on for ever");
     let endless = small("LOOP:\nadd.s32 %r6, %r6, 1;\nbra LOOP;", 32, &["--steps", "100000"]);
     says(&endless, 3, "the limit of instructions was reached");
     let timed = small("LOOP:\nadd.s32 %r6, %r6, 1;\nbra LOOP;", 32, &["--time-limit", "200ms"]);

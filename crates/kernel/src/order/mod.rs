@@ -78,7 +78,7 @@ pub struct Order {
     shadow: Shadow,
     memo: Memo,
     pub races: BTreeMap<RaceKey, Race>,
-    /// Accesses were forgotten that a later one might race with.
+    /// More accesses than are kept: some were forgotten that a later one might race with.
     pub crowded: bool,
     /// Regions that are accessed through other proxies than the generic one; of the others less is kept.
     mixed: [bool; 2],
@@ -104,6 +104,7 @@ pub struct Touch<'a> {
     pub same_value: bool,
 }
 
+/// Accesses of one kind to one cell that are kept: each further one is compared with all of them.
 const CROWD: usize = 512;
 
 impl Order {
@@ -560,7 +561,7 @@ impl Check<'_> {
                 });
             }
             cell.readers.push(entry);
-            self.crowded |= cell.readers.len() > CROWD;
+            self.crowded |= cell.readers.keep_at_most(CROWD);
             return;
         }
         for earlier in cell.readers.iter() {
@@ -581,7 +582,7 @@ impl Check<'_> {
         cell.writers.retain(|own| !self.forget(own, bytes) || (before.push(*own), false).1);
         cell.readers.retain(|own| !self.forget(own, bytes) || (before.push(*own), false).1);
         cell.writers.push(entry);
-        self.crowded |= cell.writers.len() > CROWD;
+        self.crowded |= cell.writers.keep_at_most(CROWD);
     }
 
     fn against(&mut self, number: u64, earlier: &Entry, bytes: u8, readers: &shadow::Entries) {

@@ -48,6 +48,15 @@ impl Entries {
         usize::from(self.first.is_some()) + self.rest.len()
     }
 
+    /// Forgets one of the oldest where there are more. Whether it did.
+    pub(super) fn keep_at_most(&mut self, most: usize) -> bool {
+        let crowded = self.len() > most;
+        if crowded && !self.rest.is_empty() {
+            self.first = Some(self.rest.swap_remove(0));
+        }
+        crowded
+    }
+
     /// Keeps what `keep` says, which may also take lanes away.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Entry) -> bool) {
         if !self.rest.is_empty() {
@@ -164,6 +173,16 @@ mod tests {
         assert_eq!(left, [Entry { record: 2, lanes: 4, bytes: 3 }]);
         entries.retain(|_| false);
         assert_eq!(entries.len(), 0);
+    }
+
+    #[test]
+    fn the_newest_entries_are_kept() {
+        let mut entries = Entries::default();
+        for record in 1..=6 {
+            entries.push(Entry { record, lanes: 1, bytes: 15 });
+            assert_eq!(entries.keep_at_most(4), record > 4);
+            assert!(entries.len() <= 4 && entries.iter().any(|entry| entry.record == record));
+        }
     }
 
     #[test]

@@ -192,7 +192,7 @@ impl Run<'_> {
             if let (At::Memory(region, offset), Some(record)) = (at, record) {
                 let touched = self.touch_lane(warp, record, lane, region, offset, bytes);
                 if strong {
-                    taint = self.strong_read(pc, record, &touched, &mut read_taint);
+                    taint = self.strong_read((pc, to.len()), record, &touched, &mut read_taint);
                     self.asked_at(taint, record, (region, offset, size as u8));
                     self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
                 }
@@ -228,11 +228,17 @@ impl Run<'_> {
     }
 
     /// A strong read is a source: its value may depend on the schedule.
-    fn strong_read(&mut self, pc: Pc, record: RecordId, touched: &Touched, known: &mut Option<Taint>) -> Taint {
+    fn strong_read(
+        &mut self,
+        (pc, parts): (Pc, usize),
+        record: RecordId,
+        touched: &Touched,
+        known: &mut Option<Taint>,
+    ) -> Taint {
         let taint = match *known {
             Some(taint) => taint,
             None => {
-                let taint = self.taints.read(Read { pc, racy: false, decides: None });
+                let taint = self.taints.read(Read { pc, parts, racy: false, decides: None });
                 self.reads.insert(record, (self.taints.reads.len() - 1) as u32);
                 *known = Some(taint);
                 taint
@@ -461,7 +467,7 @@ impl Run<'_> {
                 taint = self.union(taint, class);
             }
             let source = match to {
-                Some(_) if !in_turn => self.strong_read(pc, record, &touched, &mut read_taint),
+                Some(_) if !in_turn => self.strong_read((pc, 1), record, &touched, &mut read_taint),
                 _ => 0,
             };
             let question = match to {

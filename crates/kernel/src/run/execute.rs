@@ -8,6 +8,7 @@ use super::flag::symbol::{Node, Operand};
 use super::synchronise::barrier::Red;
 use super::synchronise::mbarrier::Arrival;
 use super::taint::{self, Class, MADE_UP, MANY, WAIT};
+use super::turns::repeat::is_quiet;
 use super::warp::{Block, Fragment, Parted, lanes};
 use crate::code::op::{Op, Pc, Reduction, Register, Source, Unknown};
 use crate::memory::{At, Taint};
@@ -109,6 +110,10 @@ impl Run<'_> {
                 }
             }
             let met = meet.is_some_and(|meet| fragment.pc >= meet);
+            // An instruction may touch many cells, each of them with a long history.
+            if fencepost_syntax::limits::tick() {
+                self.end_by_limit();
+            }
             if met || lower || count >= 4096 || self.stopped {
                 self.put(warp, fragment);
                 return count;
@@ -374,6 +379,11 @@ impl Run<'_> {
     fn execute(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
         if self.escapes(warp, pc, active, op) {
             return;
+        }
+        if !is_quiet(op) {
+            // What meets at a barrier is compared with all that wait there.
+            self.loud += u64::from(!matches!(op, Op::Barrier { .. }));
+            self.warps[warp].loud = self.warps[warp].steps;
         }
         match op {
             Op::Compute { function, ty, to, from } => self.compute(warp, active, *function, *ty, *to, from),

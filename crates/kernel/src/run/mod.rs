@@ -116,6 +116,12 @@ pub struct Run<'a> {
     assumed: BTreeSet<&'static str>,
     covered: Covered,
     stopped: bool,
+    /// How many instructions there were before an access out of bounds.
+    faulted: Option<u64>,
+    /// Instructions that are more than computation, reading and barriers.
+    loud: u64,
+    /// What warps are compared with that may be in an endless loop.
+    seen: HashMap<usize, turns::repeat::Seen>,
     /// Clusters that have not started, in a kernel that asks for their work; CTAs that have looked at a refusal.
     not_started: VecDeque<u32>,
     refused: BTreeSet<Cta>,
@@ -210,6 +216,9 @@ impl<'a> Run<'a> {
             assumed: BTreeSet::new(),
             covered: Covered::default(),
             stopped: false,
+            faulted: None,
+            loud: 0,
+            seen: HashMap::new(),
             not_started: VecDeque::new(),
             refused: BTreeSet::new(),
             of_products: matrix::registers::of_products(&entry.code, entry.registers),
@@ -390,8 +399,14 @@ impl<'a> Run<'a> {
     /// Strong reads whose values decide something, and with which a write is not ordered.
     fn check_reads(&mut self) {
         for read in &self.taints.reads {
-            if let (true, Some(pc)) = (read.racy, read.decides) {
-                self.doubts.insert(Doubt::Decided { pc, by: crate::report::Cause::Read });
+            match (read.racy, read.decides) {
+                (true, Some(decides)) if read.parts > 1 => {
+                    self.doubts.insert(Doubt::Torn { pc: read.pc, decides });
+                }
+                (true, Some(pc)) => {
+                    self.doubts.insert(Doubt::Decided { pc, by: crate::report::Cause::Read });
+                }
+                _ => {}
             }
         }
     }

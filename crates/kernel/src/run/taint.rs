@@ -36,6 +36,8 @@ struct Set {
 #[derive(Copy, Clone, Debug)]
 pub struct Read {
     pub pc: Pc,
+    /// Elements of a vector.
+    pub parts: usize,
     pub racy: bool,
     pub decides: Option<Pc>,
 }

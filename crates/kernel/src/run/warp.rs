@@ -57,6 +57,10 @@ pub(super) enum Block {
     Memory {
         version: u64,
     },
+    /// The same: its loop would go on for ever.
+    Loop {
+        version: u64,
+    },
     /// Nothing: it is held back until nobody else can go on.
     Held,
     /// All others that take a ticket: until nobody else can go on.
@@ -111,6 +115,8 @@ pub(super) struct Warp {
     /// How much of that there was at the first question of a lane and at its last.
     pub(super) rounds: [(usize, usize); 32],
     pub(super) steps: u64,
+    /// After how many of them it last did more than compute and read.
+    pub(super) loud: u64,
     /// How often a fragment was chosen.
     pub(super) turns: u64,
     pub(super) lane_steps: u64,
@@ -226,6 +232,7 @@ impl Warp {
             changed: Vec::new(),
             rounds: [(0, 0); 32],
             steps: 0,
+            loud: 0,
             turns: 0,
             lane_steps: 0,
             groups: Groups::default(),

@@ -10,6 +10,7 @@
 mod compare;
 mod differential;
 mod edits;
+mod endless;
 mod fatbin;
 mod flags;
 mod footprint_fragments;
@@ -22,6 +23,7 @@ mod patterns;
 mod program;
 mod protocols;
 mod random;
+mod rules;
 mod sides;
 mod tensors;
 mod theory;

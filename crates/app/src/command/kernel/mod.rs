@@ -18,7 +18,7 @@ use fencepost_kernel::inventory;
 use fencepost_kernel::launch::template::from_facts;
 use fencepost_tell::output::Status;
 use fencepost_tell::output::kernel::baseline::Baseline;
-use fencepost_tell::output::kernel::{Answer, Told, inventory_text, json, sarif, summary_text, text};
+use fencepost_tell::output::kernel::{Answer, Told, inventory_json, inventory_text, json, sarif, summary_text, text};
 
 use crate::cli::kernel::Kernel;
 use crate::exit::Exit;
@@ -79,7 +79,11 @@ fn describe(options: &Kernel, texts: &[Text], exit: &mut Exit) {
             terminal::complain(&format!("`{}` has no .entry", text.source.name));
             exit.bad_input();
         } else if options.inventory {
-            terminal::out(&inventory_text(&inventory::of(&module), &text.source));
+            let inventory = inventory::of(&module);
+            match options.json {
+                true => terminal::out_json(&inventory_json(&inventory, &text.source)),
+                false => terminal::out(&inventory_text(&inventory, &text.source)),
+            }
         } else {
             match template(text, &module, options.entry.as_deref()) {
                 Ok(template) => terminal::out(&template),

@@ -2,6 +2,8 @@
 //!
 //! Of an instruction that is not known here, every register counts as read: more is live then, never less.
 
+use std::collections::BTreeSet;
+
 use crate::code::Instruction;
 use crate::code::op::{Op, Pc, Register, Source};
 
@@ -50,6 +52,24 @@ impl Liveness {
             (0..64u32).filter(move |bit| bits & (1 << bit) != 0).map(move |bit| word as u32 * 64 + bit)
         })
     }
+}
+
+/// Whether a loop has both instructions.
+pub(in crate::run) fn in_one_loop(code: &[Instruction], a: Pc, b: Pc) -> bool {
+    reaches(code, a, b) && reaches(code, b, a)
+}
+
+fn reaches(code: &[Instruction], from: Pc, to: Pc) -> bool {
+    let (mut seen, mut open) = (BTreeSet::new(), successors(code, from as usize));
+    while let Some(pc) = open.pop() {
+        if pc == to {
+            return true;
+        }
+        if seen.insert(pc) {
+            open.extend(successors(code, pc as usize));
+        }
+    }
+    false
 }
 
 fn successors(code: &[Instruction], pc: usize) -> Vec<Pc> {

@@ -248,7 +248,7 @@ impl Run<'_> {
         let (Some((id, held)), Some(to)) = (self.question(warp, pc, lane, access, 0), to) else {
             return self.escape();
         };
-        let taint = self.taints.read(Read { pc, racy: false, decides: None });
+        let taint = self.taints.read(Read { pc, parts: 1, racy: false, decides: None });
         self.warps[warp].set(to, lane, held);
         self.set_taint(warp, to, 1 << lane, taint);
         self.load_symbol(warp, lane, to, at, access, Some(id));

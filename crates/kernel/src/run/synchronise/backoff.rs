@@ -4,7 +4,7 @@
 //! the lane has just asked, after nothing but computation, clocks and sleep, and none changes what is asked, then the lane waits
 //! either way. Which registers were written on the way depends on time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::code::Instruction;
@@ -85,4 +85,24 @@ fn ways_back(code: &[Instruction], branch: Pc, question: Pc) -> Option<Vec<Regis
     let guard = code[question as usize].guard.map(|guard| guard.register);
     let changes = |register: &Register| asked.contains(register) || guard == Some(*register);
     (!written.iter().any(changes)).then_some(written)
+}
+
+/// Whether one way from the branch leads to the question, after nothing but computation, clocks and sleep.
+pub(in crate::run) fn may_lead_back(code: &[Instruction], branch: Pc, question: Pc) -> bool {
+    let (mut seen, mut open) = (BTreeSet::new(), vec![branch]);
+    while let Some(pc) = open.pop() {
+        if pc == question {
+            return true;
+        }
+        let Some(instruction) = code.get(pc as usize).filter(|_| seen.len() < LONGEST && seen.insert(pc)) else {
+            continue;
+        };
+        match (&instruction.op, instruction.op.computed()) {
+            (Op::Branch { to }, _) if instruction.guard.is_some() => open.extend([pc + 1, *to]),
+            (Op::Branch { to }, _) => open.push(*to),
+            (Op::Nothing | Op::Clock { .. }, _) | (_, Some(_)) => open.push(pc + 1),
+            _ => {}
+        }
+    }
+    false
 }

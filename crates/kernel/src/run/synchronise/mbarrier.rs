@@ -60,8 +60,6 @@ struct PhaseFacts {
     expects: Vec<(u32, u32, u32, Pc)>,
     /// What each arrival knows, itself included.
     arrivals: Vec<View>,
-    expected: i64,
-    completed: i64,
     /// What those who operate on this phase know together.
     known: Option<Known>,
     /// True waits for the phase before, during this one.
@@ -196,7 +194,6 @@ impl Run<'_> {
             let operation = (warp as u32, 1 << lane, time);
             if let Some(expect) = expect {
                 mbarrier.bytes += i64::from(expect);
-                mbarrier.this.expected += i64::from(expect);
             }
             let token = token_of(mbarrier.object, mbarrier.phase);
             if arrival.drop {
@@ -247,10 +244,8 @@ impl Run<'_> {
             };
             if complete {
                 mbarrier.bytes -= bytes;
-                mbarrier.this.completed += bytes;
             } else {
                 mbarrier.bytes += bytes;
-                mbarrier.this.expected += bytes;
                 mbarrier.this.expects.push((warp as u32, lane, time, pc));
             }
             self.operate(cta, at, pc, Some((warp as u32, 1 << lane, time)), &sent, false);
@@ -285,7 +280,6 @@ impl Run<'_> {
             return;
         };
         mbarrier.bytes -= bytes;
-        mbarrier.this.completed += bytes;
         let over = i64::from(arrivals) > mbarrier.pending;
         mbarrier.pending -= i64::from(arrivals);
         mbarrier.this.by_strands = true;
@@ -345,7 +339,7 @@ impl Run<'_> {
         let bad = mbarrier.bytes.abs() >= range;
         if mbarrier.pending <= 0 && mbarrier.bytes == 0 {
             let phase = mbarrier.phase;
-            let late = mbarrier.complete(&mut doubts, pc);
+            let late = mbarrier.complete(&mut doubts);
             self.covered.phases += 1;
             self.note_late(&late);
             self.watch_end(cta, End::Phase { at, phase });
@@ -643,7 +637,7 @@ impl Mbarrier {
     }
 
     /// The waits for the phase before that this one may overtake: warp, time, instruction.
-    fn complete(&mut self, doubts: &mut Vec<Doubt>, pc: Pc) -> Vec<(u32, u32, Pc)> {
+    fn complete(&mut self, doubts: &mut Vec<Doubt>) -> Vec<(u32, u32, Pc)> {
         let mut late = Vec::new();
         let facts = std::mem::take(&mut self.this);
         let known = facts.known.clone().unwrap_or_default();
@@ -655,10 +649,7 @@ impl Mbarrier {
                 late.push((*warp, *time, *at));
             }
         }
-        // C1: as many bytes as expected, each expectation before an arrival of the phase.
-        if facts.expected != facts.completed {
-            doubts.push(Doubt::Matching { pc, rule: Rule::PhaseBytes });
-        }
+        // C1: as many bytes have come as were expected, or the phase were not over; each expectation before an arrival.
         facts.may_complete_early(doubts);
         self.last = facts;
         self.phase += 1;

@@ -1,6 +1,6 @@
 //! Fences, and what strong accesses publish and hear (8.8, 8.9.4).
 
-mod backoff;
+pub(in crate::run) mod backoff;
 pub(in crate::run) mod barrier;
 pub(in crate::run) mod mbarrier;
 pub(in crate::run) mod peek;

@@ -1,24 +1,31 @@
 //! Which warp runs next, what unblocks it, and when nothing can go on.
 
 mod late;
+pub(super) mod repeat;
 
 pub use late::Late;
 
 use fencepost_syntax::limits::{self, Ended};
 
-use crate::report::{Doubt, Finding, Stuck, Waiting};
+use crate::code::op::Pc;
+use crate::report::{Cause, Doubt, Finding, Stuck, Waiting};
 use crate::run::Run;
-use crate::run::warp::{Block, Fragment};
+use crate::run::flag::liveness::in_one_loop;
+use crate::run::synchronise::backoff::may_lead_back;
+use crate::run::warp::{Block, Fragment, lanes};
+use repeat::Rounds;
 
 /// How often those who poll memory are let go on though nothing has changed: some stop after a number of questions.
 const PATIENCE: u32 = 4096;
+/// Instructions that are run behind an access out of bounds, which would have ended the kernel, or as many as before it.
+const BEHIND_FAULT: u64 = 1_000_000;
 /// Instructions of a warp before another one's turn.
 const QUANTUM: u32 = 20_000;
 
 impl Run<'_> {
     pub(in crate::run) fn schedule(&mut self) {
         let order = self.turns();
-        let (mut patience, mut version) = (0, self.memory.version);
+        let (mut rounds, mut together) = (Rounds::default(), Rounds::default());
         loop {
             let mut progress = false;
             for &warp in &order {
@@ -33,8 +40,8 @@ impl Run<'_> {
             if self.warps.iter().all(crate::run::warp::Warp::is_done) {
                 return;
             }
-            if self.memory.version != version {
-                (patience, version) = (0, self.memory.version);
+            if progress && self.go_round_together(&mut together) {
+                return self.hang(Some(Waiting::Round));
             }
             if progress || self.answer_questions() {
                 continue;
@@ -49,10 +56,14 @@ impl Run<'_> {
                 continue;
             }
             // Whoever polls a bounded number of times goes on without an answer.
-            patience += 1;
-            if patience > PATIENCE || !self.release_pollers() {
-                self.hang();
-                return;
+            if self.polls_for_ever(&mut rounds) {
+                return self.hang(None);
+            }
+            if rounds.count > PATIENCE {
+                return self.give_up_polling();
+            }
+            if !self.release_pollers() {
+                return self.hang(None);
             }
         }
     }
@@ -77,23 +88,44 @@ impl Run<'_> {
         let mut left = QUANTUM;
         while left > 0 && !self.stopped {
             let Some(index) = self.choose(warp) else { break };
+            let mask = self.warps[warp].fragments[index].mask;
             left = left.saturating_sub(self.advance(warp, index).max(1));
             if limits::is_over() {
-                self.stopped = true;
-                self.doubt(match limits::ended() {
-                    Some(Ended::Memory) => Doubt::Memory,
-                    Some(Ended::Cancelled) => Doubt::Cancelled,
-                    _ => Doubt::Time,
-                });
+                self.end_by_limit();
+            }
+            if self.goes_round(warp, mask) {
+                self.rest(warp);
             }
         }
         limits::worked(self.warps[warp].steps - before);
+        self.count_steps();
+        self.warps[warp].steps != before
+    }
+
+    /// Time or memory is over, or somebody asked to stop.
+    pub(in crate::run) fn end_by_limit(&mut self) {
+        self.stopped = true;
+        self.doubt(match limits::ended() {
+            Some(Ended::Memory) => Doubt::Memory,
+            Some(Ended::Cancelled) => Doubt::Cancelled,
+            _ => Doubt::Time,
+        });
+    }
+
+    fn count_steps(&mut self) {
         let total: u64 = self.warps.iter().map(|warp| warp.steps).sum();
         if total > self.options.steps {
             self.stopped = true;
             self.doubt(Doubt::Steps);
         }
-        self.warps[warp].steps != before
+        let is_fault = |own: &Finding| matches!(own, Finding::OutOfBounds { .. } | Finding::Misaligned { .. });
+        if self.faulted.is_none() && self.findings.values().any(is_fault) {
+            self.faulted = Some(total);
+        }
+        if self.faulted.is_some_and(|at| total > at + at.max(BEHIND_FAULT)) {
+            self.stopped = true;
+            self.doubt(Doubt::Fault);
+        }
     }
 
     /// The fragment with the lowest instruction that can go on: those behind meet it there.
@@ -144,7 +176,7 @@ impl Run<'_> {
             Block::Cluster { phase } => self.leave_cluster(warp, &fragment, phase),
             Block::Mbarrier { object, phase } => self.phase_is_complete(object, phase),
             Block::Products { count } => self.parts_have_started(warp, count as usize),
-            Block::Memory { version } => self.memory.version != version,
+            Block::Memory { version } | Block::Loop { version } => self.memory.version != version,
             Block::SyncWarp { mask } => self.leave_sync_warp(warp, mask),
             Block::Columns { count } => self.has_columns(warp, count),
             Block::Pair { index } => self.peer_has_come(self.warps[warp].cta, index),
@@ -162,13 +194,14 @@ impl Run<'_> {
         }
     }
 
-    /// Lanes that poll memory may go on with the answer they have.
+    /// Lanes that poll memory may go on with the answer they have, as if they had not asked before.
     fn release_pollers(&mut self) -> bool {
         let mut any = false;
         for warp in &mut self.warps {
             for fragment in &mut warp.fragments {
                 if let Some(Block::Memory { .. }) = fragment.blocked {
                     fragment.blocked = None;
+                    lanes(fragment.mask).for_each(|lane| warp.asked[lane as usize].times = 0);
                     any = true;
                 }
             }
@@ -176,15 +209,47 @@ impl Run<'_> {
         any
     }
 
-    fn hang(&mut self) {
+    /// Those who poll count their rounds, or look at a clock: whether they stop is not known.
+    fn give_up_polling(&mut self) {
+        let fragments = self.warps.iter().flat_map(|warp| &warp.fragments);
+        let polling: Vec<_> =
+            fragments.filter(|own| matches!(own.blocked, Some(Block::Memory { .. }))).map(|own| own.pc).collect();
+        polling.into_iter().for_each(|pc| self.doubt(Doubt::Polls { pc }));
+        self.stopped = true;
+    }
+
+    /// A branch that may end a loop in which somebody waits or goes round: on the number of rounds, on a clock, or on a value that
+    /// this run has made up. Which value it has in an execution is not known, or not for ever the same.
+    fn may_go_on(&self) -> Option<Pc> {
+        let made_up = self.doubts.iter().filter_map(|doubt| match doubt {
+            Doubt::Decided { by: Cause::Read | Cause::Atomic | Cause::Wait, .. } => None,
+            Doubt::Decided { pc, by } => Some((*pc, *by)),
+            _ => None,
+        });
+        let stuck = || self.warps.iter().flat_map(|warp| &warp.fragments);
+        let may_leave = |(branch, by): &(Pc, Cause)| {
+            stuck().any(|own| match own.blocked {
+                Some(Block::Mbarrier { .. }) => *by == Cause::Clock && may_lead_back(&self.code, *branch, own.pc),
+                Some(Block::Memory { .. } | Block::Loop { .. }) => in_one_loop(&self.code, *branch, own.pc),
+                _ => false,
+            })
+        };
+        made_up.into_iter().find(may_leave).map(|(branch, _)| branch)
+    }
+
+    /// For a reason that all have, or each for its own.
+    fn hang(&mut self, all: Option<Waiting>) {
         if self.find_diverged() {
             return;
+        }
+        if let Some(pc) = self.may_go_on() {
+            return self.doubt(Doubt::Polls { pc });
         }
         let mut stuck = Vec::new();
         for index in 0..self.warps.len() {
             let warp = &self.warps[index];
             for fragment in &warp.fragments {
-                let why = self.waiting(warp.cta, warp.alive(), fragment);
+                let why = all.clone().unwrap_or_else(|| self.waiting(warp.cta, warp.alive(), fragment));
                 stuck.push(Stuck {
                     cta: warp.cta,
                     warp: index as u32 % self.warps_per_cta,
@@ -214,6 +279,7 @@ impl Run<'_> {
             Some(Block::Pair { .. }) => Waiting::Peer,
             Some(Block::Columns { count }) => Waiting::Columns { count },
             Some(Block::Memory { .. } | Block::Question | Block::Ticket | Block::Turn | Block::Held) => Waiting::Memory,
+            Some(Block::Loop { .. }) => Waiting::Loop,
             None => Waiting::Steps,
         }
     }

@@ -2,19 +2,19 @@
 
 pub mod baseline;
 pub mod between;
+mod inventory;
 mod missing;
 mod mutants;
 pub mod picture;
 mod sarif;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use fencepost_check::phrase;
 use fencepost_kernel::code::op::{Op, Pc};
 use fencepost_kernel::code::{Entry, Module};
-use fencepost_kernel::inventory::Inventory;
 use fencepost_kernel::launch::Launch;
 use fencepost_kernel::mend::Insertion;
 use fencepost_kernel::order::record::Record;
@@ -24,6 +24,7 @@ use fencepost_syntax::Source;
 use fencepost_syntax::sorted::SharedSort as _;
 use serde::Serialize;
 
+pub use inventory::{inventory_json, inventory_text};
 pub use missing::Missing;
 pub use mutants::mutants_text;
 pub use sarif::sarif;
@@ -146,6 +147,12 @@ pub struct ToldDoubt {
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
+    /// Further places of which the same is to be said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Place>,
+    /// What it decides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decides: Vec<Place>,
 }
 
 /// The module, the entry and the launch that a report is about.
@@ -222,7 +229,7 @@ pub fn tell(report: &Report, about: &About, mend: &mut dyn FnMut(&[&Race]) -> Op
         findings,
         suppressed: 0,
         known: Vec::new(),
-        doubts: report.doubts.iter().map(|doubt| told_doubt(doubt, about)).collect(),
+        doubts: doubts(report, about),
         assumptions: report.assumptions.iter().map(|text| (*text).to_owned()).collect(),
         covered: Covered {
             ctas: covered.ctas,
@@ -282,10 +289,17 @@ pub fn summary_text(told: &[Told]) -> String {
 /// Races with the same source lines, ways and reason are one finding.
 fn findings(report: &Report, about: &About, mend: &mut dyn FnMut(&[&Race]) -> Option<Insertion>) -> Vec<ToldFinding> {
     let mut races: BTreeMap<_, Vec<&Race>> = BTreeMap::new();
-    let mut others = Vec::new();
+    let mut others: Vec<(Option<Beside>, ToldFinding)> = Vec::new();
     for finding in &report.findings {
         let Finding::Race { race, only } = finding else {
-            others.push(words::finding(finding, about));
+            let (beside, told) = (Beside::of(finding), words::finding(finding, about));
+            match others.iter_mut().find(|(own, _)| beside.is_some() && *own == beside) {
+                Some((_, own)) => {
+                    own.places.extend(told.places);
+                    own.pairs += 1;
+                }
+                None => others.push((beside, told)),
+            }
             continue;
         };
         let line = |pc: Pc| about.source_line(pc).map_or_else(|| (String::new(), pc), |line| (line.file, line.line));
@@ -299,7 +313,18 @@ fn findings(report: &Report, about: &About, mend: &mut dyn FnMut(&[&Race]) -> Op
         races.entry(key).or_default().push(race);
     }
     let told = races.iter().map(|((.., only), races)| told_races(races, only, about, mend));
-    told.chain(others).collect()
+    told.chain(others.into_iter().map(|(_, told)| told)).collect()
+}
+
+/// Accesses beside the same buffer, or where nothing is, have one cause: a size or a pointer of the launch, or an index.
+#[derive(PartialEq, Eq)]
+struct Beside(Option<String>);
+
+impl Beside {
+    fn of(finding: &Finding) -> Option<Beside> {
+        let Finding::OutOfBounds { fault, .. } = finding else { return None };
+        Some(Beside(fault.near.as_ref().map(|(name, ..)| name.clone())))
+    }
 }
 
 fn told_races(
@@ -329,19 +354,37 @@ fn told_races(
 pub fn add_doubt(told: &mut Told, doubt: &Doubt) {
     let (message, _) = words::doubt(doubt);
     if !told.doubts.iter().any(|other| other.message == message) {
-        told.doubts.push(ToldDoubt { message, place: None });
+        told.doubts.push(ToldDoubt { message, place: None, also: Vec::new(), decides: Vec::new() });
     }
     told.judge();
 }
 
-fn told_doubt(doubt: &Doubt, about: &About) -> ToldDoubt {
-    let (mut message, pc) = words::doubt(doubt);
-    if let (Doubt::Flags { .. }, Some(pc)) = (doubt, pc)
-        && matches!(about.entry.code[pc as usize].op, Op::Fence { .. })
-    {
-        words::FENCES_IN_TURN.clone_into(&mut message);
+/// Each reason once, with all places that have it.
+fn doubts(report: &Report, about: &About) -> Vec<ToldDoubt> {
+    let mut reasons: Vec<(String, BTreeSet<Pc>, BTreeSet<Pc>)> = Vec::new();
+    for doubt in &report.doubts {
+        let (mut message, pc) = words::doubt(doubt);
+        if let (Doubt::Flags { .. }, Some(pc)) = (doubt, pc)
+            && matches!(about.entry.code[pc as usize].op, Op::Fence { .. })
+        {
+            words::FENCES_IN_TURN.clone_into(&mut message);
+        }
+        let decides = if let Doubt::Torn { decides, .. } = doubt { Some(*decides) } else { None };
+        match reasons.iter_mut().find(|(own, ..)| *own == message) {
+            Some((_, places, decided)) => {
+                places.extend(pc);
+                decided.extend(decides);
+            }
+            None => reasons.push((message, pc.into_iter().collect(), decides.into_iter().collect())),
+        }
     }
-    ToldDoubt { message, place: pc.map(|pc| about.place(pc, String::new())) }
+    let placed = |pc: &Pc| about.place(*pc, String::new());
+    let told = |(message, places, decides): &(String, BTreeSet<Pc>, BTreeSet<Pc>)| {
+        let mut places = places.iter().map(placed);
+        let (place, also) = (places.next(), places.collect());
+        ToldDoubt { message: message.clone(), place, also, decides: decides.iter().map(placed).collect() }
+    };
+    reasons.iter().map(told).collect()
 }
 
 /// One line of JSON (`docs/schema/kernel.schema.json`).
@@ -432,10 +475,8 @@ fn finding_text(text: &mut String, finding: &ToldFinding) {
         let _ = write!(text, " (PTX ISA {})", finding.section);
     }
     text.push('\n');
-    for place in &finding.places {
-        place_text(text, place);
-    }
-    if finding.pairs > 1 {
+    places_text(text, finding.places.iter());
+    if finding.kind == "race" && finding.pairs > 1 {
         let more = phrase::count(finding.pairs - 1, "more pair");
         let _ = writeln!(text, "  and {more} of instructions from the same lines");
     }
@@ -457,15 +498,27 @@ fn place_text(text: &mut String, place: &Place) {
 }
 
 fn doubt_text(text: &mut String, doubt: &ToldDoubt) {
-    match &doubt.place {
-        None => {
-            let _ = writeln!(text, "  {}", doubt.message);
-        }
-        Some(place) => {
-            let source =
-                place.source.as_ref().map_or_else(String::new, |line| format!(" ({}:{})", line.file, line.line));
-            let _ = writeln!(text, "  line {}{source}: {}\n    {}", place.line, shortened(&place.text), doubt.message);
-        }
+    let Some(place) = &doubt.place else {
+        let _ = writeln!(text, "  {}", doubt.message);
+        return;
+    };
+    places_text(text, std::iter::once(place).chain(&doubt.also));
+    let _ = writeln!(text, "    {}", doubt.message);
+    if !doubt.decides.is_empty() {
+        text.push_str("    it decides:\n");
+        let mut decided = String::new();
+        places_text(&mut decided, doubt.decides.iter());
+        decided.lines().for_each(|line| text.push_str(&format!("    {line}\n")));
+    }
+}
+
+/// So many places of one reason are shown: the rest is counted, and in the JSON.
+const SHOWN: usize = 8;
+
+fn places_text<'a>(text: &mut String, places: impl Iterator<Item = &'a Place> + Clone) {
+    places.clone().take(SHOWN).for_each(|place| place_text(text, place));
+    if let more @ 1.. = places.skip(SHOWN).count() {
+        let _ = writeln!(text, "  and {}", phrase::count(more as u64, "more instruction"));
     }
 }
 
@@ -476,47 +529,4 @@ fn shortened(text: &str) -> String {
         return text.to_owned();
     }
     text.chars().take(MOST).chain(['…']).collect()
-}
-
-/// What a module has, for people.
-pub fn inventory_text(inventory: &Inventory, source: &Source) -> String {
-    let version = inventory.module.version;
-    let mut text = format!(
-        "{}: PTX {}.{}, {}, {}\n",
-        source.name,
-        version / 10,
-        version % 10,
-        inventory.module.target,
-        phrase::count(inventory.entries.len() as u64, "entry").replace("entrys", "entries"),
-    );
-    for own in &inventory.entries {
-        let entry = own.entry;
-        let _ = writeln!(text, "{} (line {})", entry.name, source.line(entry.span.start));
-        let parameters: Vec<String> = entry
-            .parameters
-            .iter()
-            .map(|parameter| match () {
-                () if parameter.is_array => format!("{} bytes", parameter.bytes),
-                () if parameter.is_pointer => "pointer".to_owned(),
-                () => format!("{} bits", parameter.bytes * 8),
-            })
-            .collect();
-        let _ = writeln!(
-            text,
-            "  parameters: {}",
-            if parameters.is_empty() { "none".to_owned() } else { parameters.join(", ") }
-        );
-        let _ = writeln!(text, "  instructions: {}", entry.code.len() - 1);
-        let features: Vec<String> = own.features.iter().map(|(name, count)| format!("{name} ({count})")).collect();
-        let _ = writeln!(
-            text,
-            "  uses: {}",
-            if features.is_empty() { "no synchronisation".to_owned() } else { features.join(", ") }
-        );
-        for (name, (count, pc)) in &own.unmodelled {
-            let line = source.line(entry.code[*pc as usize].span.start);
-            let _ = writeln!(text, "  no model: {name}, {} (line {line})", phrase::count(u64::from(*count), "time"));
-        }
-    }
-    text
 }

@@ -126,6 +126,8 @@ fn waiting(stuck: &Stuck) -> String {
         Waiting::Peer => "for a warp of the other CTA of its pair".to_owned(),
         Waiting::Products => "for the other warps of its warpgroup".to_owned(),
         Waiting::Memory => "for a value in memory".to_owned(),
+        Waiting::Round => "for ever: all go round in loops that nothing ends".to_owned(),
+        Waiting::Loop => "for a write to memory: else its loop goes on for ever".to_owned(),
         Waiting::Steps => "for the end of a loop".to_owned(),
     }
 }
@@ -251,8 +253,25 @@ pub(super) fn doubt(doubt: &Doubt) -> (String, Option<Pc>) {
         Doubt::Stub { pc, name } => (format!("{name} is not in the module, and is taken to do nothing"), Some(*pc)),
         Doubt::Decided { pc, by } => (format!("this is decided by {}", cause(*by)), Some(*pc)),
         Doubt::Matching { pc, rule } => (rule_text(*rule).to_owned(), Some(*pc)),
+        Doubt::Torn { pc, .. } => (
+            format!(
+                "the elements of a vector are accesses of their own (PTX ISA {}): they need not come from one write",
+                sections::VECTOR_ACCESSES
+            ),
+            Some(*pc),
+        ),
+        Doubt::Polls { pc } => (
+            "nobody else can go on; whether this loop ends depends on a count, a clock or a value that is not known"
+                .to_owned(),
+            Some(*pc),
+        ),
+        Doubt::Fault => ("an access out of bounds ends a kernel: it was not followed much further".to_owned(), None),
         Doubt::Crowded => ("too many accesses to one place were to be kept; some were forgotten".to_owned(), None),
         Doubt::Steps => ("the limit of instructions was reached".to_owned(), None),
+        Doubt::Readings => (
+            "a limit ended the comparison of readings: races through other proxies may be races under all".to_owned(),
+            None,
+        ),
         Doubt::Time => ("the time was over".to_owned(), None),
         Doubt::Memory => ("the memory limit was reached".to_owned(), None),
         Doubt::Cancelled => ("it was stopped".to_owned(), None),
