@@ -77,7 +77,8 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
     let evidence = &checked.evidence;
     let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return Vec::new() };
     let keys = evidence.races.iter().map(|(pair, _)| observe::places(unfolding, *pair)).collect();
-    let verifier = Verifier::new(test, model, options, keys, (unfolding, checked.report.executions));
+    let verifier =
+        Verifier::new(test, model, options, keys, (unfolding, checked.report.executions)).knowing(&checked.report);
     checked.report.races.undiagnosed = checked.report.races.pairs.len().saturating_sub(MOST_RACES) as u64;
     let by_warps = checked.report.races.depends.as_ref().is_some_and(|found| found.readings == [warp::READING]);
     let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);

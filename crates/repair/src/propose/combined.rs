@@ -32,8 +32,11 @@ pub(crate) fn plans(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Plan> {
     let doubtful = Plan { cost: DOUBTFUL, ..plan(data(scene, pair)) };
     let mut found = vec![bytes(scene, pair.0), bytes(scene, pair.1), announced(scene), awaited(scene, pair)];
     found.extend(kernels(scene, pair));
-    found.extend([wider(scene, pair), fences(scene, pair), fences(scene, (pair.1, pair.0))]);
-    found.extend([stronger(scene, pair), sequential(scene, pair)]);
+    found.push(wider(scene, pair));
+    if scene.is_connected(pair) {
+        found.extend([fences(scene, pair), fences(scene, (pair.1, pair.0)), stronger(scene, pair)]);
+    }
+    found.push(sequential(scene, pair));
     let all = found.into_iter().map(plan).chain([doubtful]);
     all.filter(|plan| !plan.edits.is_empty()).collect()
 }
