@@ -50,7 +50,7 @@ pub(crate) fn words(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
 }
 
 /// The threads that arrive on each mbarrier, themselves or by their operations.
-fn arriving<'s>(scene: &Scene<'s>) -> SortedMap<&'s str, SortedSet<ThreadId>> {
+pub(crate) fn arriving<'s>(scene: &Scene<'s>) -> SortedMap<&'s str, SortedSet<ThreadId>> {
     let mut arriving: SortedMap<&str, SortedSet<ThreadId>> = SortedMap::new();
     for id in &scene.execution.events {
         let arrives = scene.has(*id, Tag::Mbarrier) && scene.has(*id, Tag::Write) && !scene.has(*id, Tag::MbarrierInit);

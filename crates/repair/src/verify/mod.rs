@@ -224,6 +224,11 @@ impl<'a> Verifier<'a> {
         self
     }
 
+    #[cfg(test)]
+    pub(crate) fn is_compared_by_report(&self) -> bool {
+        self.before.get().is_some()
+    }
+
     /// The changes that cure something, or were too much to check, in the order in which they were tried.
     pub(crate) fn into_cures(self) -> Vec<Vec<Edit>> {
         self.cures.into_inner()
