@@ -19,7 +19,7 @@ use fencepost_report::{Diagnosis, Race, Report};
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::verify::is_checked_again;
-use crate::{MOST_RACES, apply, crash, is_for, older_model, whole};
+use crate::{Engine, MOST_RACES, apply, crash, is_for, older_model, whole};
 
 /// Answers one test under one model, and says what is missing where something is, if that is wanted.
 pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
@@ -40,13 +40,11 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
         race_order::put_causes_first(test, &mut checked);
     }
     if options.advice.is_yes() {
-        apply(test, model, options, &mut checked);
-        crash::apply(test, model, options, &mut checked);
         let is_small = checked.evidence.unfolding.as_ref().is_none_or(|unfolding| is_checked_again(unfolding));
+        apply(test, model, options, &mut checked, if is_small { Engine::Fix } else { Engine::Proposers });
+        crash::apply(test, model, options, &mut checked);
         if is_small {
             diagnose_stronger(&Runs::new(test, model, options), &mut checked.report);
-        }
-        if is_small {
             whole::apply(test, model, options, &mut checked);
         }
         if let Repairs::By(whole) = &model.vocabulary.repairs {
@@ -114,7 +112,7 @@ fn repaired_under(runs: &Runs<'_>, chosen: &[(&str, &str)]) -> SortedMap<Places,
     let settings = runs.options.readings.clone();
     let settings = chosen.iter().fold(settings, |settings, (name, value)| settings.with(name, value));
     let mut checked = runs.check(&settings);
-    apply(runs.test, runs.model, runs.options, &mut checked);
+    apply(runs.test, runs.model, runs.options, &mut checked, Engine::Proposers);
     let confirmed = checked.report.races.pairs.iter().filter_map(|race| {
         let diagnosis = race.diagnosis.as_ref().filter(|diagnosis| diagnosis.confirmed)?;
         Some((places(race), Diagnosis { under: Some(under(chosen)), ..diagnosis.clone() }))

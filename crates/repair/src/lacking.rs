@@ -1,18 +1,23 @@
 //! Why a change of the general search (`fix`) is needed: what stands there now and orders too little, or what is not there. The
 //! proposers know the reason before the change; here it is read off the change and the race that it takes away.
 
-use fencepost_program::program::Scope;
+use fencepost_program::program::{Place, Scope};
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
-use fencepost_report::reason::{Fencing, Reason, Scoping, Strength, Waiting};
+use fencepost_report::reason::{Announcing, Arriving, Fencing, Parity, Reason, Scoping, Strength, Waiting};
+use fencepost_report::site::{Site, ThreadName};
 use fencepost_syntax::Span;
+use fencepost_syntax::instruction::{Instruction, Operand};
 
+use crate::edit::apply::parsed;
 use crate::edit::{Change, Edit, Semantics, scope_word};
+use crate::propose::phase::buffer_release;
 use crate::propose::{adjust, proxy_fence};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction, position};
-use crate::scene::statement::Here;
+use crate::scene::site::number;
+use crate::scene::statement::{self, Here};
 
 /// The change with its reason, where there is one, and with the section that says what it brings.
 pub(crate) fn explained(scene: &Scene<'_>, pair: Option<(EventId, EventId)>, edit: &Edit) -> Edit {
@@ -32,6 +37,12 @@ pub(crate) fn explained(scene: &Scene<'_>, pair: Option<(EventId, EventId)>, edi
             let reason = Strength::NotSequentiallyConsistent { at: scene.site_at(*thread, *span) };
             (Some(reason.into()), "8.9.3, 9.7.15.4")
         }
+        Change::Replace { thread, span, by } => replaced(scene, pair, (*thread, *span), by),
+        Change::Return { thread, span } => {
+            let reason = Strength::ReturnsNothing { at: scene.site_at(*thread, *span) };
+            (Some(reason.into()), "8.11.1, 8.8")
+        }
+        Change::Count { name, by, .. } => (Some(counted(scene, name, *by)), sections::MBARRIER),
         Change::Insert { at } => match at.as_slice() {
             [(anchor, text)] => inserted(scene, pair, anchor, text),
             _ => (None, sections::FENCE),
@@ -93,6 +104,72 @@ fn stronger(
         _ => sections::PATTERNS,
     };
     (Some(reason.into()), section)
+}
+
+/// A word or a number that is mistaken.
+fn replaced(
+    scene: &Scene<'_>,
+    pair: Option<(EventId, EventId)>,
+    (thread, span): (ThreadId, Span),
+    by: &str,
+) -> (Option<Reason>, &'static str) {
+    let body = scene.test.litmus.threads.get(thread.index()).map(|thread| &thread.body);
+    let old = position(&scene.test.litmus, thread, span).and_then(|at| instruction(body?.get(at)?));
+    let new = parsed(by).and_then(|all| all.into_iter().find_map(|it| instruction(&it).cloned()));
+    let (Some(old), Some(new)) = (old, new) else { return (None, sections::FENCE) };
+    let has = |it: &Instruction, word: &str| it.modifiers.iter().any(|found| found.node == word);
+    let last = |it: &Instruction| match it.operands.last().map(|it| &it.node) {
+        Some(Operand::Integer(value)) => Some(number(*value)),
+        _ => None,
+    };
+    let at = scene.site_at(thread, span);
+    let reason: Option<Reason> = match (last(old), last(&new)) {
+        (Some(old_mask), Some(mask)) if is_multicast(old) => left_out(scene, at, mask & !old_mask),
+        _ if old.opcode.node != "mbarrier" => None,
+        _ if new.opcode.node == "cp" => Some(Arriving::ArrivesBeforeCopies { arrival: at }.into()),
+        (Some(_), Some(_)) if has(old, "parity") && pair.is_some() => {
+            Some(Parity::AsksForPhaseBefore { wait: at }.into())
+        }
+        (Some(_), Some(_)) if has(old, "parity") => Some(Parity::PhaseNeverComes { wait: at }.into()),
+        (Some(announced), Some(come)) if has(old, "expect_tx") && pair.is_none() && come < announced => {
+            Some(Announcing::AnnouncesMore { at, announced, come }.into())
+        }
+        (Some(announced), Some(copied)) if has(old, "expect_tx") => {
+            Some(Announcing::AnnouncesOther { at, announced, copied }.into())
+        }
+        (None, Some(copied)) if has(&new, "expect_tx") => Some(Announcing::AnnouncesNone { at, copied }.into()),
+        _ => None,
+    };
+    (reason, statement::section(old))
+}
+
+fn is_multicast(found: &Instruction) -> bool {
+    found.modifiers.iter().any(|word| word.node.starts_with("multicast"))
+}
+
+/// A multicast that leaves a CTA out, by the bit of its rank.
+fn left_out(scene: &Scene<'_>, copy: Site, added: i64) -> Option<Reason> {
+    let is_added =
+        |cta: u32| added.checked_shr(buffer_release::rank(scene, cta) as u32).is_some_and(|bits| bits & 1 == 1);
+    let named = scene.unfolding.threads.iter().find_map(|thread| match thread.place {
+        Place::Gpu { cta, .. } if is_added(cta) => Some((cta, &thread.name)),
+        _ => None,
+    });
+    let (cta, waiter) = named?;
+    Some(Announcing::MulticastLeavesOut { copy, cta, waiter: ThreadName(waiter.clone()) }.into())
+}
+
+/// An mbarrier that waits for another number of arrivals than there are.
+fn counted(scene: &Scene<'_>, name: &str, by: i128) -> Reason {
+    let mbarrier = name.to_owned();
+    match by < 0 {
+        true => Arriving::CountTooLarge { mbarrier }.into(),
+        false => {
+            let threads = adjust::arriving(scene).remove(name).unwrap_or_default();
+            let threads = threads.iter().map(|thread| scene.thread_named(*thread)).collect();
+            Arriving::PhaseOverWithoutArrival { threads, mbarrier }.into()
+        }
+    }
 }
 
 /// An instruction that is not there.

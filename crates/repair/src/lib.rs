@@ -15,6 +15,8 @@ mod edit;
 pub mod fix;
 mod hang;
 mod lacking;
+#[cfg(test)]
+mod left_out;
 mod older_model;
 mod outcome;
 mod propose;
@@ -60,9 +62,22 @@ pub fn is_for(model: &LoadedModel) -> bool {
     model.vocabulary.repairs == Repairs::Own
 }
 
+/// Whether the engine of `fix` is asked where the proposers know nothing: it asks them itself.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Engine {
+    Fix,
+    Proposers,
+}
+
 /// Says of each race of the report what is missing, where the model knows asynchronous operations. Returns the changes that
 /// cure something, or were too much to check.
-pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) -> Vec<Vec<Edit>> {
+pub(crate) fn apply(
+    test: &Test,
+    model: &LoadedModel,
+    options: &Options,
+    checked: &mut Checked,
+    engine: Engine,
+) -> Vec<Vec<Edit>> {
     let (used, cut) = (checked.model.clone(), checked.test.clone());
     let test = cut.as_deref().unwrap_or(test);
     let model = used.as_deref().unwrap_or(model);
@@ -70,14 +85,15 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
         return Vec::new();
     }
     if checked.evidence.races.is_empty() {
-        let mut cures = outcome::apply(test, model, options, checked);
+        let mut cures = outcome::apply(test, model, options, checked, engine);
         cures.extend(hang::apply(test, model, options, checked));
         return cures;
     }
     let evidence = &checked.evidence;
     let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return Vec::new() };
     let keys = evidence.races.iter().map(|(pair, _)| observe::places(unfolding, *pair)).collect();
-    let verifier = Verifier::new(test, model, options, keys, (unfolding, checked.report.executions));
+    let verifier =
+        Verifier::new(test, model, options, keys, (unfolding, checked.report.executions)).knowing(&checked.report);
     checked.report.races.undiagnosed = checked.report.races.pairs.len().saturating_sub(MOST_RACES) as u64;
     let by_warps = checked.report.races.depends.as_ref().is_some_and(|found| found.readings == [warp::READING]);
     let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);

@@ -113,12 +113,6 @@ pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
     Fixed { report, text }
 }
 
-/// What these changes cost by the table of costs.
-pub(crate) fn price(test: &Test, edits: &[&Edit]) -> Option<u32> {
-    let changed = Edit::apply_all(edits, &test.litmus)?;
-    difference::cost(&test.litmus, &changed, &Costs::default())
-}
-
 /// Which changes are tried for what `check` says is missing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum EditSpace {
@@ -129,7 +123,6 @@ pub(crate) enum EditSpace {
 /// What `check` says is missing.
 pub(crate) struct Orders {
     pub(crate) edits: Vec<Edit>,
-    pub(crate) cost: u32,
     /// No execution has an outcome any more that an `exists` asks for and that one had.
     pub(crate) rules_out: bool,
 }
@@ -151,7 +144,7 @@ pub(crate) fn orders(
         return None;
     }
     let (costs, is_kept): (Costs, &dyn Fn(Span) -> bool) = (Costs::default(), &|_| false);
-    let space = Space::new(test, model, &costs, is_kept);
+    let space = Space::new(test, model, &costs, is_kept).preferring_flags(test);
     let fixing = Fixing { options, costs: &costs, said: &|_| None, is_kept };
     let words = match edits {
         EditSpace::Orders => Vec::new(),
@@ -163,6 +156,5 @@ pub(crate) fn orders(
     let oracle = Oracle::new(test, model, (options, options), &kept);
     let changed: Vec<&Edit> = edits.iter().collect();
     let rules_out = !kept.is_empty() && oracle.confirm(&changed, EngineChoice::Auto, 0) == Judged::Lost;
-    let cost = price(test, &changed)?;
-    Some(Orders { edits, cost, rules_out })
+    Some(Orders { edits, rules_out })
 }

@@ -15,6 +15,7 @@ use super::Fixing;
 use super::difference;
 use super::paths::{Path, together};
 use super::space::plain;
+use crate::Engine;
 use crate::edit::{Change, Edit};
 use crate::verify::rounds;
 
@@ -75,7 +76,7 @@ pub(super) fn proposed(test: &Test, model: &LoadedModel, options: &Options, fixi
 fn cures(test: &Test, model: &LoadedModel, options: &Options) -> Vec<Vec<Edit>> {
     let (mut checked, bound) = readings::answer(test, model, options);
     let options = Options { bound, ..options.clone() };
-    let cures = crate::apply(test, model, &options, &mut checked);
+    let cures = crate::apply(test, model, &options, &mut checked, Engine::Proposers);
     cures.into_iter().map(|edits| edits.into_iter().map(|it| plain(it.change)).collect()).collect()
 }
 
@@ -110,7 +111,7 @@ const ORDERING: [&str; 7] =
 pub(super) fn only_orders(edit: &Edit) -> bool {
     let orders = |text: &str| ORDERING.iter().any(|word| text.starts_with(word));
     match &edit.change {
-        Change::Strengthen { .. } | Change::Wait { .. } => true,
+        Change::Strengthen { .. } | Change::Wait { .. } | Change::Return { .. } => true,
         Change::Insert { at } => at.iter().all(|(_, text)| text.split('\n').all(orders)),
         _ => false,
     }

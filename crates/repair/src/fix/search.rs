@@ -88,7 +88,7 @@ impl<'s> Search<'s> {
     pub(super) fn quick(&mut self, below: u32) -> Option<Chosen> {
         let left = below.checked_sub(self.path.cost)?;
         let mut all = self.everything(left);
-        all.shared_sort_by_key(|at| (self.space.least(self.space.places[*at]), *at));
+        all.shared_sort_by_key(|at| self.space.rank(*at));
         let mut last = None;
         for _ in 0..MOST_QUICK {
             if self.is_shown_wrong(&self.with(&[], all.iter().copied())) {

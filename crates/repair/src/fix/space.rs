@@ -28,6 +28,9 @@ pub(super) struct Space {
     pub(super) costs: Vec<u32>,
     /// Per place: the option that allows least.
     pub(super) strongest: Vec<usize>,
+    /// Per place: whether it is an access to what threads hand over. Of repairs that cost as much, an author puts the words on
+    /// what threads ask for.
+    is_of_data: Vec<bool>,
 }
 
 /// What may stand at a place.
@@ -53,7 +56,13 @@ impl Level {
 impl Space {
     pub(super) fn new(test: &Test, model: &LoadedModel, costs: &Costs, is_kept: &dyn Fn(Span) -> bool) -> Space {
         let mut maker = Maker { test, model, costs, scopes: scopes(test), sound: SortedMap::new() };
-        let mut space = Space { options: Vec::new(), places: Vec::new(), costs: Vec::new(), strongest: Vec::new() };
+        let mut space = Space {
+            options: Vec::new(),
+            places: Vec::new(),
+            costs: Vec::new(),
+            strongest: Vec::new(),
+            is_of_data: Vec::new(),
+        };
         for (at, thread) in test.litmus.threads.iter().enumerate() {
             let id = ThreadId(at as u32);
             let arch = thread.arch;
@@ -64,6 +73,7 @@ impl Space {
                 if arch == Arch::Ptx && !is_kept(found.span()) {
                     space.add(maker.words(id, found));
                     space.add(maker.wider(id, found));
+                    space.add(maker.returning(id, found));
                 }
             }
             for anchor in gaps(&thread.body, id).into_iter().filter(|gap| !is_kept(gap.span)) {
@@ -96,6 +106,30 @@ impl Space {
                 }
             }
         }
+    }
+
+    /// With words on flags before words on data, where they cost as much.
+    pub(super) fn preferring_flags(mut self, test: &Test) -> Space {
+        let flags = flags(test);
+        let is_of_data = |place: usize| {
+            let first = self.of_place(place).next().and_then(|at| self.options[at].edits.first());
+            match first.map(|edit| &edit.change) {
+                Some(Change::Strengthen { thread, span, .. }) => {
+                    let body = &test.litmus.threads[thread.index()].body;
+                    let own = body.iter().filter_map(instruction).find(|it| it.span() == *span);
+                    own.and_then(|own| location(test, own)).is_some_and(|own| !flags.contains(&own))
+                }
+                _ => false,
+            }
+        };
+        self.is_of_data = (0..self.strongest.len()).map(is_of_data).collect();
+        self
+    }
+
+    /// What is taken first, where it does as well.
+    pub(super) fn rank(&self, option: usize) -> (u32, u32, bool, usize) {
+        let place = self.places[option];
+        (self.least(place), self.costs[option], self.is_of_data.get(place) == Some(&true), option)
     }
 
     pub(super) fn of_place(&self, place: usize) -> impl Iterator<Item = usize> {
@@ -272,6 +306,18 @@ impl Maker<'_> {
             }
         }
         options
+    }
+
+    /// What a `red` reads is no read operation (PTX ISA 8.11.1): an `atom` reads, and can acquire.
+    fn returning(&mut self, thread: ThreadId, found: &Instruction) -> Vec<(Choosable, u32)> {
+        let is_async = found.modifiers.iter().any(|word| word.node == "async");
+        if found.opcode.node != "red" || is_async || position(&self.test.litmus, thread, found.span()).is_none() {
+            return Vec::new();
+        }
+        let edits = vec![plain(Change::Return { thread, span: found.span() })];
+        let level = Level { kinds: 1, reach: 1 };
+        let is_sound = self.is_sound(format!("{} returns", spelled(found)), &edits);
+        is_sound.then(|| (Choosable { edits, level }, self.costs.of("word", "-").max(1))).into_iter().collect()
     }
 
     /// The same wait for more groups, the same proxy fence for more threads or more memory.
@@ -457,6 +503,29 @@ pub(crate) fn changed_program(
     let is_sound = diagnostics.iter().all(|found| found.severity != Severity::Error);
     let program = program.filter(|program| is_sound && program.unsupported.is_empty())?;
     Some((changed, program))
+}
+
+/// The text of the address that an instruction accesses.
+fn location<'t>(test: &'t Test, own: &Instruction) -> Option<&'t str> {
+    let address = own.operands.iter().find(|it| matches!(it.node, Operand::Address(_)))?;
+    Some(test.source.slice(address.span))
+}
+
+/// What threads ask for: addresses that are updated, and those of which what is loaded is compared.
+fn flags(test: &Test) -> Vec<&str> {
+    let mut found = Vec::new();
+    for thread in &test.litmus.threads {
+        let all: Vec<&Instruction> = thread.body.iter().filter_map(instruction).collect();
+        let is_compared = |loaded: &Operand| {
+            all.iter().any(|it| it.opcode.node == "setp" && it.operands.iter().skip(1).any(|own| own.node == *loaded))
+        };
+        let asks = |it: &&&Instruction| match it.opcode.node.as_str() {
+            "ld" => it.operands.first().is_some_and(|loaded| is_compared(&loaded.node)),
+            other => matches!(other, "atom" | "red" | "mbarrier"),
+        };
+        found.extend(all.iter().filter(asks).filter_map(|it| location(test, it)));
+    }
+    found
 }
 
 pub(crate) fn plain(change: Change) -> Edit {

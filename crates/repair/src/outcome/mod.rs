@@ -1,13 +1,16 @@
 //! An outcome that must not be, where nothing races: the read that misses a write, why it may, and what rules the outcome out.
 //!
-//! Either no interleaving of the threads has the outcome: then the execution has a critical cycle (`cycle`), and a piece of
-//! synchronisation is missing between accesses of it (`orders`). Or an interleaving has it: then no fence helps, and several
-//! accesses have to be one (`atomic`). Which it is, is found by putting fences in until the outcome is gone or is that of an
-//! interleaving. What is told was checked again, in fewer and in more rounds of the test's loops too.
+//! Either no interleaving of the threads has the outcome: then the execution has a critical cycle (`cycle`), and the engine of
+//! `fix` finds the cheapest orders that rule it out; of a test that is too much for it, fences between the accesses of the cycle
+//! do (`orders`). Or an interleaving has it: then no fence helps, and several accesses have to be one (`atomic`). Which it is,
+//! is found by putting fences in until the outcome is gone or is that of an interleaving. What is told was checked again, in
+//! fewer and in more rounds of the test's loops too.
 
 mod atomic;
 mod cycle;
 mod orders;
+
+use std::cell::OnceCell;
 
 use fencepost_check::judge::found::Checked;
 use fencepost_check::judge::layers::check_as_read;
@@ -26,27 +29,34 @@ use fencepost_report::{Cause, Diagnosis, Missing};
 use fencepost_syntax::litmus::QuestionKind;
 use fencepost_syntax::sorted::SharedSort as _;
 
-use crate::edit::{self, Change, Edit};
+use crate::edit::{self, Edit};
+use crate::fix::Orders;
+use crate::lacking;
 use crate::outcome::cycle::{Cycle, Step};
-use crate::outcome::orders::Measure;
 use crate::propose::way;
 use crate::scene::Scene;
 use crate::scene::statement;
 use crate::search;
 use crate::verify::rounds;
 use crate::verify::{Shown, Verifier};
+use crate::{Engine, whole};
 
-/// Questions of one test that are diagnosed, cycles of one execution that are looked at, and how often fences are put in.
+/// Questions of one test that are diagnosed, and how often fences are put in.
 pub const MOST_QUESTIONS: usize = 4;
-const MOST_CYCLES: usize = 4;
 const ROUNDS: usize = 8;
-/// Sets of changes that are tried, missed writes that are looked at as races are, and the size of an instruction that is put in.
-const MOST_SETS: usize = 64;
+/// Missed writes that are looked at as races are.
 const MOST_PAIRS: usize = 3;
-const SMALL: u32 = 6;
 
 /// For a test without races: those say themselves what is missing.
-pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) -> Vec<Vec<Edit>> {
+pub(crate) fn apply(
+    test: &Test,
+    model: &LoadedModel,
+    options: &Options,
+    checked: &mut Checked,
+    engine: Engine,
+) -> Vec<Vec<Edit>> {
+    let asked = whole::Asked::new(checked);
+    let (orders, ask) = (OnceCell::new(), || asked.orders(test, model, options, engine));
     let evidence = &checked.evidence;
     let Some(unfolding) = evidence.unfolding.as_ref() else { return Vec::new() };
     let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions)).of_outcome();
@@ -63,7 +73,8 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
     for (question, ((answer, _), witness)) in broken.take(MOST_QUESTIONS) {
         let Some(execution) = witness else { continue };
         let scene = Scene::new(test, unfolding, execution, &watching);
-        answer.cause = Search { test, options, verifier: &verifier, question }.cause(&scene).map(Box::new);
+        let search = Search { test, options, verifier: &verifier, question, orders: &orders, ask: &ask };
+        answer.cause = search.cause(&scene).map(Box::new);
     }
     verifier.into_cures()
 }
@@ -105,6 +116,9 @@ struct Search<'s, 'a> {
     options: &'s Options,
     verifier: &'s Verifier<'a>,
     question: usize,
+    /// What the engine of `fix` says of the whole test, asked for once.
+    orders: &'s OnceCell<Option<Orders>>,
+    ask: &'s dyn Fn() -> Option<Orders>,
 }
 
 impl Search<'_, '_> {
@@ -117,52 +131,30 @@ impl Search<'_, '_> {
         {
             return Some(told);
         }
-        let ordered = self.ordered(scene, &cycles);
-        let small = ordered.as_ref().is_some_and(|(_, edits)| edit::size(edits) <= SMALL);
-        // What orders accesses that race orders those that do not.
-        let other = if small { None } else { self.as_of_races(scene) };
-        let size = |edits: &Option<(_, Vec<Edit>)>| edits.as_ref().map_or(u32::MAX, |(_, edits)| edit::size(edits));
-        match (ordered, other) {
-            // What stands at its place and is not enough does not belong elsewhere.
-            (ordered, Some((pair, edits)))
-                if edit::size(&edits) < size(&ordered) && (ordered.is_none() || !edits.iter().any(moves)) =>
-            {
-                missed(scene, pair, &edits).cause(scene)
-            }
-            (Some((cycle, edits)), _) => told(scene, cycle, &edits)?.cause(scene),
-            (None, _) => self.other(scene, &cycles),
-        }
-    }
-
-    /// No small change orders anything: several accesses have to be one, or nothing is known.
-    fn other(&self, scene: &Scene<'_>, cycles: &[Cycle]) -> Option<Cause> {
-        let Some(shortest) = cycles.first() else { return self.atomic(scene) };
-        let Some(Left::Interleaving(edits, shown)) = self.repeated(scene, shortest, Measure::Sequential) else {
-            return told(scene, shortest, &[])?.cause(scene);
+        let Some(cycle) = cycles.first() else {
+            return self.as_of_races(scene).map_or_else(|| self.atomic(scene), |told| told.cause(scene));
         };
-        let mut test = scene.test.clone();
-        test.litmus = Edit::apply_all(&edits.iter().collect::<Vec<_>>(), &scene.test.litmus)?;
-        self.atomic(&Scene::new(&test, &shown.unfolding, &shown.execution, scene.model))
+        if let Some(orders) = self.orders.get_or_init(self.ask) {
+            let edits: Vec<Edit> = orders.edits.iter().map(|edit| lacking::explained(scene, None, edit)).collect();
+            return told(scene, cycle, &edits)?.cause(scene);
+        }
+        match self.fenced(scene, cycle) {
+            Some(Left::Nothing(edits)) => told(scene, cycle, &self.cut(scene, edits))?.cause(scene),
+            left => match (self.as_of_races(scene), left) {
+                // What orders accesses that race orders those that do not.
+                (Some(told), _) => told.cause(scene),
+                (None, Some(Left::Interleaving(edits, shown))) => {
+                    let test = changed(scene.test, &edits)?;
+                    self.atomic(&Scene::new(&test, &shown.unfolding, &shown.execution, scene.model))
+                }
+                (None, _) => told(scene, cycle, &[])?.cause(scene),
+            },
+        }
     }
 
-    /// What orders the pairs of a cycle, or of several one after the other.
-    fn ordered<'c>(&self, scene: &Scene<'_>, cycles: &'c [Cycle]) -> Option<(&'c Cycle, Vec<Edit>)> {
-        let shortest = cycles.first()?;
-        if let Some(found) = self.single(scene, cycles) {
-            return Some(found);
-        }
-        for strength in [Measure::Messages, Measure::Sequential] {
-            if let Some(Left::Nothing(mut edits)) = self.repeated(scene, shortest, strength) {
-                self.cut(scene, &mut edits);
-                return Some((shortest, edits));
-            }
-        }
-        None
-    }
-
-    /// Orders all pairs of a cycle, then those of a cycle of what is left, and so on.
-    fn repeated(&self, scene: &Scene<'_>, first: &Cycle, strength: Measure) -> Option<Left> {
-        let mut edits = orders::all(scene, first, strength);
+    /// Fences between all pairs of a cycle, then of a cycle of what is left, and so on.
+    fn fenced(&self, scene: &Scene<'_>, first: &Cycle) -> Option<Left> {
+        let mut edits = orders::all(scene, first);
         for _ in 0..ROUNDS {
             if edits.is_empty() {
                 return None;
@@ -171,14 +163,13 @@ impl Search<'_, '_> {
                 return Some(Left::Nothing(edits));
             }
             let shown = self.verifier.shown(&edits, self.question)?;
-            let mut test = scene.test.clone();
-            test.litmus = Edit::apply_all(&edits.iter().collect::<Vec<_>>(), &scene.test.litmus)?;
+            let test = changed(scene.test, &edits)?;
             let changed = Scene::new(&test, &shown.unfolding, &shown.execution, scene.model);
             let left = cycle::all(&changed);
             if left.is_empty() {
                 return Some(Left::Interleaving(edits, Box::new(shown)));
             }
-            let more = left.iter().map(|cycle| orders::all(&changed, cycle, strength));
+            let more = left.iter().map(|cycle| orders::all(&changed, cycle));
             let more = more.map(|more| more.into_iter().filter(|edit| is_new(&edits, edit)).collect::<Vec<_>>());
             let more = more.into_iter().find(|more| !more.is_empty())?;
             edits.extend(more);
@@ -186,19 +177,8 @@ impl Search<'_, '_> {
         None
     }
 
-    /// What orders one of the cycles and leaves nothing wrong.
-    fn single<'c>(&self, scene: &Scene<'_>, cycles: &'c [Cycle]) -> Option<(&'c Cycle, Vec<Edit>)> {
-        let mut sets: Vec<(&Cycle, Vec<Edit>)> = Vec::new();
-        for cycle in cycles.iter().take(MOST_CYCLES) {
-            sets.extend(orders::sets(scene, cycle).into_iter().map(|set| (cycle, set)));
-        }
-        sets.sort_by_cached_key(|(_, set)| orders::rank(scene, set));
-        sets.truncate(MOST_SETS);
-        sets.into_iter().find(|(_, set)| self.mends(scene, set))
-    }
-
     /// The search for what a race lacks, about a read and the write that it misses.
-    fn as_of_races(&self, scene: &Scene<'_>) -> Option<((EventId, EventId), Vec<Edit>)> {
+    fn as_of_races(&self, scene: &Scene<'_>) -> Option<Told> {
         let mut pairs = cycle::missed(scene);
         // About the data rather than about the lock or the counter that guards it.
         let flag = |id: EventId| scene.event(id).location().is_some_and(|at| cycle::is_flag(scene, at));
@@ -214,7 +194,8 @@ impl Search<'_, '_> {
                 found.push(((read, write), cure.edits));
             }
         }
-        found.into_iter().min_by_key(|(_, edits)| edit::size(edits))
+        let (pair, edits) = found.into_iter().min_by_key(|(_, edits)| edit::size(edits))?;
+        Some(missed(scene, pair, &edits))
     }
 
     fn mends(&self, scene: &Scene<'_>, edits: &[Edit]) -> bool {
@@ -222,14 +203,15 @@ impl Search<'_, '_> {
     }
 
     /// Leaves out what is not needed.
-    fn cut(&self, scene: &Scene<'_>, edits: &mut Vec<Edit>) {
+    fn cut(&self, scene: &Scene<'_>, mut edits: Vec<Edit>) -> Vec<Edit> {
         for at in (0..edits.len()).rev() {
             let mut fewer = edits.clone();
             fewer.remove(at);
             if !fewer.is_empty() && self.mends(scene, &fewer) {
-                *edits = fewer;
+                edits = fewer;
             }
         }
+        edits
     }
 
     fn atomic(&self, scene: &Scene<'_>) -> Option<Cause> {
@@ -245,15 +227,18 @@ impl Search<'_, '_> {
     }
 }
 
-/// What fences and messages leave.
+/// What fences leave.
 enum Left {
     Nothing(Vec<Edit>),
     /// An execution without a cycle.
     Interleaving(Vec<Edit>, Box<Shown>),
 }
 
-fn moves(edit: &Edit) -> bool {
-    matches!(edit.change, Change::Move { .. })
+/// The test with these changes in its tree.
+fn changed(test: &Test, edits: &[Edit]) -> Option<Test> {
+    let mut changed = test.clone();
+    changed.litmus = Edit::apply_all(&edits.iter().collect::<Vec<_>>(), &test.litmus)?;
+    Some(changed)
 }
 
 /// Whether a change is not made already, with the same words or with others.

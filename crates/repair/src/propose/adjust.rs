@@ -33,10 +33,14 @@ const MOST_MORE: usize = 4;
 pub(crate) fn words(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let common = scene.common(pair.0, pair.1);
     let mut found = counts(scene);
+    let is_connected = scene.is_connected(pair);
+    let is_racing = |here: &Here<'_>| [pair.0, pair.1].iter().any(|id| scene.event(*id).span == here.span());
     for here in all(scene) {
         found.extend(read_only(scene, here));
-        found.extend(scope(scene, here, common));
-        found.extend(semantics(scene, here));
+        if is_connected || is_racing(&here) {
+            found.extend(scope(scene, here, common));
+            found.extend(semantics(scene, here));
+        }
         found.extend(proxy(scene, here, pair));
         found.extend(tensor_wait(scene, here));
         found.extend(tcgen05::restricted(scene, here));
@@ -47,7 +51,7 @@ pub(crate) fn words(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
 }
 
 /// The threads that arrive on each mbarrier, themselves or by their operations.
-fn arriving<'s>(scene: &Scene<'s>) -> SortedMap<&'s str, SortedSet<ThreadId>> {
+pub(crate) fn arriving<'s>(scene: &Scene<'s>) -> SortedMap<&'s str, SortedSet<ThreadId>> {
     let mut arriving: SortedMap<&str, SortedSet<ThreadId>> = SortedMap::new();
     for id in &scene.execution.events {
         let arrives = scene.has(*id, Tag::Mbarrier) && scene.has(*id, Tag::Write) && !scene.has(*id, Tag::MbarrierInit);
@@ -306,6 +310,9 @@ fn matters(instruction: &Instruction) -> bool {
 /// One instruction of synchronisation moved past the racing access or past other synchronisation.
 pub(crate) fn moves(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let mut found: Vec<((bool, bool, usize, Role), Edit)> = Vec::new();
+    if !scene.is_connected(pair) {
+        return Vec::new();
+    }
     for here in all(scene) {
         let Some(role) = role(here.instruction) else { continue };
         let Some(course) = course(&scene.test.litmus, here.thread, here.at, FAR) else { continue };

@@ -1,19 +1,13 @@
-//! Repairs of several pieces, for races that no single way through the synchronisation cures: the right number of bytes, an
-//! order of kernels, wider scopes or stronger semantics on everything that two threads say to each other, sequentially
-//! consistent fences, strong accesses to data that is meant to be read while it is written. Each is checked as a whole, and
-//! what is not needed is left out again.
+//! Repairs of several pieces, for races that no single way through the synchronisation cures: an order of kernels, wider scopes
+//! or stronger semantics on everything that two threads say to each other, strong accesses to data that is meant to be read
+//! while it is written. Each is checked as a whole, and what is not needed is left out again.
 
-use fencepost_check::look::protocol::history;
-use fencepost_program::expression::{BinaryOperator, Expression};
-use fencepost_program::mbarrier::Operator;
-use fencepost_program::program::{LocationRole, Place, Scope};
+use fencepost_program::program::{Place, Scope};
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::EventKind;
 use fencepost_program::{EventId, KernelId, ThreadId};
 use fencepost_report::reason::{Announcing, Reason, Scoping, Strength, Waiting};
 use fencepost_report::site::ThreadName;
-use fencepost_syntax::instruction::Operand;
 use fencepost_syntax::sorted::SortedSet;
 
 use crate::edit::{Change, Edit, Semantics, scope_word};
@@ -30,58 +24,18 @@ const DOUBTFUL: u32 = COST + 1;
 pub(crate) fn plans(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Plan> {
     let plan = |edits: Vec<Edit>| Plan { from: pair.0, to: pair.1, edits, cost: COST };
     let doubtful = Plan { cost: DOUBTFUL, ..plan(data(scene, pair)) };
-    let mut found = vec![bytes(scene, pair.0), bytes(scene, pair.1), announced(scene), awaited(scene, pair)];
+    let mut found = vec![announced(scene), awaited(scene, pair)];
     found.extend(kernels(scene, pair));
-    found.extend([wider(scene, pair), fences(scene, pair), fences(scene, (pair.1, pair.0))]);
-    found.extend([stronger(scene, pair), sequential(scene, pair)]);
+    found.push(wider(scene, pair));
+    if scene.is_connected(pair) {
+        found.extend([fences(scene, pair), fences(scene, (pair.1, pair.0)), stronger(scene, pair)]);
+    }
     let all = found.into_iter().map(plan).chain([doubtful]);
     all.filter(|plan| !plan.edits.is_empty()).collect()
 }
 
 fn edit(change: Change, reason: impl Into<Reason>, section: &'static str) -> Edit {
     Edit::new(change, reason, section, COST)
-}
-
-/// The operation tells an mbarrier of more bytes than were announced: the number, or the announcement, is wrong.
-fn bytes(scene: &Scene<'_>, access: EventId) -> Vec<Edit> {
-    let speaks = |id: &&EventId| {
-        let strand = scene.event(**id).strand.as_ref();
-        strand.is_some_and(|strand| strand.after.contains(&access)) && scene.has(**id, Tag::Completion)
-    };
-    let completion = scene.execution.events.iter().find(speaks).and_then(|id| scene.event(*id).location());
-    let is_mbarrier = |id: &fencepost_program::LocationId| {
-        scene.unfolding.locations.get(id.index()).is_some_and(|found| found.role == LocationRole::Mbarrier)
-    };
-    let Some(location) = completion.filter(is_mbarrier) else { return Vec::new() };
-    let history = history(scene.unfolding, scene.execution, location);
-    let missing: i32 = -history.windows(2).map(|two| two[1].1.tx - two[0].1.tx).sum::<i32>();
-    if missing <= 0 {
-        return Vec::new();
-    }
-    let operator = |id: EventId| match &scene.event(id).kind {
-        EventKind::Write { value: Expression::Binary(BinaryOperator::Mbarrier(operator), ..), .. } => Some(*operator),
-        _ => None,
-    };
-    let own = |wanted: fn(Operator) -> bool| {
-        let mut main = history.iter().map(|(id, _)| *id).filter(|id| scene.is_main(*id));
-        main.find(|id| operator(*id).is_some_and(wanted))
-    };
-    let expects = own(|operator| matches!(operator, Operator::ArriveExpectTx | Operator::ExpectTx));
-    let arrives = own(|operator| matches!(operator, Operator::Arrive(_)));
-    let by = match (expects, arrives) {
-        (Some(id), _) => number(scene, id).map(|(text, bytes)| (id, format!("{text} {}", bytes + i128::from(missing)))),
-        (None, Some(id)) => {
-            let text = scene.text(id).replacen("mbarrier.arrive", "mbarrier.arrive.expect_tx", 1);
-            Some((id, format!("{text}, {missing}")))
-        }
-        (None, None) => None,
-    };
-    let Some((id, by)) = by.filter(|(id, _)| scene.statement(*id).is_some_and(|found| found.guard.is_none())) else {
-        return Vec::new();
-    };
-    let Some(thread) = scene.thread(id) else { return Vec::new() };
-    let reason = Announcing::AnnouncesLess { at: scene.site(id), bytes: missing.into() };
-    vec![edit(Change::Replace { thread, span: scene.event(id).span, by: format!("{by};") }, reason, sections::MBARRIER)]
 }
 
 /// Bytes that are announced by a thread that does not arrive: the phase may be over before they are (PTX ISA 9.7.15.16). Who
@@ -103,14 +57,6 @@ fn announced(scene: &Scene<'_>) -> Vec<Edit> {
         Some([edit(change, reason.clone(), sections::MBARRIER), edit(count, reason, sections::MBARRIER)])
     };
     statement::all(scene).into_iter().filter(announces).find_map(one).map(Vec::from).unwrap_or_default()
-}
-
-/// An instruction up to its last operand, and that.
-fn number(scene: &Scene<'_>, id: EventId) -> Option<(String, i128)> {
-    let Operand::Integer(number) = scene.statement(id)?.operands.last()?.node else { return None };
-    let text = scene.text(id);
-    let (head, _) = text.rsplit_once(',')?;
-    Some((format!("{head},"), number))
 }
 
 fn kernel(scene: &Scene<'_>, id: EventId) -> Option<KernelId> {
@@ -262,27 +208,6 @@ fn fences(scene: &Scene<'_>, (from, to): (EventId, EventId)) -> Vec<Edit> {
     let tells = main(first).filter(|id| *id > scene.at(from) && scene.has(*id, Tag::Write));
     let hears = main(second).filter(|id| *id < scene.at(to) && scene.has(*id, Tag::Read));
     tells.filter_map(|id| put(id, Side::Before)).chain(hears.filter_map(|id| put(id, Side::After))).collect()
-}
-
-/// `fence.sc` in both threads: for those that write one flag and read another.
-fn sequential(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
-    let text = format!("fence.sc.{}", scope_word(scene.common(pair.0, pair.1)));
-    let reason = Strength::WritesThenReads;
-    let mut edits = Vec::new();
-    let threads: SortedSet<ThreadId> = [pair.0, pair.1].into_iter().filter_map(|id| scene.thread(id)).collect();
-    for thread in threads {
-        let main = scene.main_events(thread);
-        if let Some(fence) = main.iter().find(|id| is_fence(scene, **id)) {
-            let change = Change::Replace { thread, span: scene.event(*fence).span, by: format!("{text};") };
-            edits.push(edit(change, reason.clone(), "8.9.3, 9.7.15.4"));
-            continue;
-        }
-        let write = main.iter().find(|id| is_strong(scene, **id) && scene.has(**id, Tag::Write));
-        let read = main.iter().find(|id| is_strong(scene, **id) && scene.has(**id, Tag::Read) && Some(*id) > write);
-        let anchor = write.and(read).and_then(|read| scene.anchor(*read, Side::Before));
-        edits.extend(anchor.map(|at| Edit::insert(at, &text, reason.clone(), "8.9.3, 9.7.15.4", COST)));
-    }
-    edits
 }
 
 /// Data that is read while it may be written, as under a sequence lock: both accesses strong.

@@ -1,9 +1,8 @@
-//! Changes that threads with the same text need alike: a wait for groups of copies, a commit, a barrier (PTX ISA 9.7.10.28.3.3,
-//! 9.7.10.28.6.2, 9.7.15.1). What one of them lacks all of them lack, and a barrier in one only is none.
+//! Changes that threads with the same text need alike: a wait for groups of copies, a commit (PTX ISA 9.7.10.28.3.3,
+//! 9.7.10.28.6.2). What one of them lacks all of them lack.
 
-use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
-use fencepost_report::reason::{Meeting, Reason, Waiting};
+use fencepost_report::reason::{Reason, Waiting};
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Litmus, Statement};
@@ -13,16 +12,15 @@ use crate::edit::{Change, Edit, Whole};
 use crate::propose::wait;
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction, position};
-use crate::scene::loops::{self, is_quiet};
+use crate::scene::loops::is_quiet;
 use crate::scene::site::number;
 use crate::scene::statement::{self, Role};
 
 const COST: u32 = 0;
 /// Numbers of groups that a wait which is put in may leave in flight.
 const MOST_LEFT: i128 = 2;
-/// Places that are tried for a wait, and for a barrier.
+/// Places that are tried for a wait.
 const PLACES: usize = 4;
-const BARRIERS: usize = 12;
 
 /// Threads of a CTA with the same instructions, but for their operands.
 struct Alike {
@@ -44,7 +42,6 @@ pub(crate) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>>
         found.extend(alike.fewer(scene, thread));
         found.extend(alike.commits(scene, thread));
         found.extend(alike.waits(scene, (thread, access), pair));
-        found.extend(alike.barriers(scene, (thread, access)));
         seen.push(alike.threads);
     }
     found
@@ -175,34 +172,6 @@ impl Alike {
             }
         }
         found
-    }
-
-    /// A barrier that all of them pass in each round.
-    fn barriers(&self, scene: &Scene<'_>, (thread, access): (ThreadId, EventId)) -> Vec<Vec<Edit>> {
-        let litmus = &scene.test.litmus;
-        let racing = position(litmus, thread, scene.event(scene.at(access)).span);
-        let all = instructions(scene, thread);
-        let (true, Some(racing)) = (self.threads.len() > 1, racing) else { return Vec::new() };
-        let within = loops::innermost(&loops::all(litmus), thread, racing);
-        let known = all.iter().map(|(_, it)| *it).find(|it| statement::role(it) == Some(Role::Meets));
-        let text = match known {
-            Some(known) if known.opcode.node == "bar" && known.guard.is_none() => {
-                scene.test.instruction_text(known.span()).trim_end_matches(';').trim().to_owned()
-            }
-            Some(_) => return Vec::new(),
-            None => "bar.sync 0".to_owned(),
-        };
-        let threads = self.threads.iter().map(|thread| scene.thread_named(*thread)).collect();
-        let reason = Meeting::NotSynchronisedInRound { threads, access: scene.site(access) }.into();
-        let inside = |at: &usize| within.is_none_or(|within| within.contains(thread, *at));
-        let mut places: Vec<(usize, Side)> = all
-            .iter()
-            .filter(|(at, it)| inside(at) && !is_quiet(it))
-            .flat_map(|(at, _)| [(*at, Side::After), (*at, Side::Before)])
-            .collect();
-        places.shared_sort_by_key(|(at, _)| at.abs_diff(racing));
-        let put = |place: (usize, Side)| self.put(scene, place, &text, (&reason, sections::BAR));
-        places.into_iter().take(BARRIERS).map(put).collect()
     }
 }
 

@@ -112,6 +112,29 @@ impl<'a> Scene<'a> {
         !self.holds(Relation::BaseCausality, event, from) && !self.holds(Relation::BaseCausality, to, event)
     }
 
+    /// Whether what the thread of one access does reaches that of the other in this execution, other than by the two accesses:
+    /// by what is read, by a barrier, by two `fence.sc`, by a launch. Where nothing does, stronger words and other places of
+    /// what is there order nothing: causality order has no other steps between threads (PTX ISA 8.9.4, 8.9.5).
+    pub(crate) fn is_connected(&self, pair: (EventId, EventId)) -> bool {
+        let kernel = |thread: ThreadId| self.unfolding.threads.get(thread.index()).and_then(|thread| thread.kernel);
+        let (Some(first), Some(second)) = (self.thread(pair.0), self.thread(pair.1)) else { return true };
+        if first == second || kernel(first) != kernel(second) {
+            return true;
+        }
+        let is_other = |(from, to): &&(EventId, EventId)| ![pair, (pair.1, pair.0)].contains(&(*from, *to));
+        let read = self.execution.rf.iter().filter(is_other).chain(&self.execution.barriers.synchronises);
+        let mut steps: Vec<(ThreadId, ThreadId)> =
+            read.filter_map(|(from, to)| Some((self.thread(*from)?, self.thread(*to)?))).collect();
+        let fences = self.execution.events.iter().filter(|id| self.has(**id, Tag::Fence) && self.has(**id, Tag::Sc));
+        let fences: Vec<ThreadId> = fences.filter_map(|id| self.thread(*id)).collect();
+        steps.extend(fences.windows(2).map(|two| (two[0], two[1])));
+        let mut reached = vec![first];
+        while let Some((from, to)) = steps.iter().find(|(from, to)| reached.contains(from) != reached.contains(to)) {
+            reached.push(if reached.contains(from) { *to } else { *from });
+        }
+        reached.contains(&second)
+    }
+
     /// The writes that a read stands for: the one it reads, and through read-modify-writes those before.
     pub(crate) fn sources(&self, read: EventId) -> Vec<EventId> {
         let mut found = Vec::new();

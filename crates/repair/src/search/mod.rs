@@ -8,7 +8,7 @@ use fencepost_report::reason::{Reason, Strength};
 use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::Cures;
-use crate::edit::{Change, Edit, Moved, Polled, size};
+use crate::edit::{Change, Edit, Moved, Polled, Semantics, size};
 use crate::propose::barrier::left_out;
 use crate::propose::flag::read_once;
 use crate::propose::phase::{buffer_release, idle_wait};
@@ -321,6 +321,9 @@ impl Search<'_, '_> {
 
     /// Leaves out what is not needed, the last pieces first. What another piece needs is not needed once that is left out.
     fn cut(&self, cure: &mut Cure) {
+        if self.is_only_strong(cure) {
+            return;
+        }
         let mut before = usize::MAX;
         while cure.edits.len() < before {
             before = cure.edits.len();
@@ -333,6 +336,19 @@ impl Search<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Whether it makes the two accesses strong and does nothing else: that orders nothing, and one of them alone is not morally
+    /// strong with the other (PTX ISA 8.7).
+    fn is_only_strong(&self, cure: &Cure) -> bool {
+        let is_of_pair = |edit: &Edit| {
+            let Change::Strengthen { thread, span, semantics: Some(Semantics::Relaxed), .. } = &edit.change else {
+                return false;
+            };
+            let is = |id: EventId| self.scene.thread(id) == Some(*thread) && self.scene.event(id).span == *span;
+            is(self.pair.0) || is(self.pair.1)
+        };
+        cure.edits.len() == 2 && cure.edits.iter().all(is_of_pair)
     }
 
     /// A scope or semantics alone may do, or a commit before a wait that is there; whether it does.

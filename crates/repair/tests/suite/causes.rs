@@ -53,13 +53,19 @@ const MISTAKES: &[Mistake] = &[
         "algorithms/13-locks/seqlock-no-reader-fence",
         "missed-write",
         (15, 5),
-        &["`fence.acq_rel.gpu` in P1 between lines 14 and 15"],
+        &[
+            "`.acquire` on P1's `ld.relaxed.gpu.global.u32 %r2, [a]`",
+            "`.acquire` on P1's `ld.relaxed.gpu.global.u32 %r3, [b]`",
+        ],
     ),
     (
         "algorithms/13-locks/seqlock-no-writer-fence",
         "missed-write",
         (15, 5),
-        &["`fence.acq_rel.gpu` in P0 between lines 5 and 6"],
+        &[
+            "`.release` on P0's `st.relaxed.gpu.global.u32 [a], 1`",
+            "`.release` on P0's `st.relaxed.gpu.global.u32 [b], 1`",
+        ],
     ),
     ("algorithms/13-locks/hazard-strong-acq-rel", "missed-write", (8, 20), &["`fence.sc.gpu` in P1 instead"]),
     ("algorithms/13-locks/hazard-strong-narrow-fence", "missed-write", (8, 20), &["`.gpu` on P0's `fence.sc.cta`"]),
@@ -246,13 +252,13 @@ const PIECES: &[Piece] = &[
         ],
     ),
     (
-        "the old fence of too narrow a scope",
+        "a release is cheaper than the old fence in a wider scope",
         &[
             "st.relaxed.gpu.global.u32 [x], 1;\nmembar.cta;\nst.relaxed.gpu.global.u32 [y], 1;",
             "ld.relaxed.gpu.global.u32 %f, [y];\nmembar.gl;\nld.relaxed.gpu.global.u32 %v, [x];",
         ],
         "~exists (P1:%f = 1 /\\ P1:%v = 0)",
-        &["`membar.gl` in P0 instead of `membar.cta`"],
+        &["`.release` on P0's `st.relaxed.gpu.global.u32 [y], 1`"],
     ),
     (
         "one half is there",

@@ -88,7 +88,7 @@ const PIECES: &[(&str, &[Told])] = &[
     ("barriers/Bar-both-arrive", &[(&["`bar.sync 3, 64` in P0 instead of `bar.arrive 3, 64`"], "only arrives")]),
     (
         "async/cluster/remote-store-completes",
-        &[(&["`fence.acq_rel.cluster` in P1 between lines 11 and 12"], "is relaxed and releases nothing")],
+        &[(&["`fence.acq_rel.cluster` in P1 between lines 11 and 12"], "nothing keeps P1's")],
     ),
     (
         "algorithms/11-split-k/partials-counted-relaxed",

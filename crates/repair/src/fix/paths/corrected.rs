@@ -151,7 +151,9 @@ impl Maker<'_> {
         let off = (1..=OFF).flat_map(|by| [by, -by]);
         for (thread, init) in self.inits().iter().filter(|(_, it)| !(self.is_kept)(it.span())) {
             for by in off.clone() {
-                let change = Change::Count { name: String::new(), by, inits: vec![(*thread, init.span())] };
+                let object = init.operands.first().map_or("", |it| self.test.source.slice(it.span));
+                let name = object.trim_matches(['[', ']']).to_owned();
+                let change = Change::Count { name, by, inits: vec![(*thread, init.span())] };
                 self.add(found, change, "word");
             }
         }

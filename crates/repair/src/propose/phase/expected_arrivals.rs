@@ -1,11 +1,11 @@
 //! What a phase waits for and nobody brings: an arrival that is missing, bytes that are not announced, a count that is too
 //! large (PTX ISA 9.7.15.16).
 
+use fencepost_program::ThreadId;
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::Place;
 use fencepost_program::sections;
 use fencepost_program::unfolding::TraceEnd;
-use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::{Announcing, Arriving, Reason};
 use fencepost_syntax::instruction::{Instruction, Operand};
 
@@ -49,14 +49,14 @@ fn parts(scene: &Scene<'_>) -> Vec<Part> {
     found
 }
 
-/// The copies of a part that tell an mbarrier of their bytes, by how that is written: the first of them and all bytes.
-fn copied<'s>(scene: &'s Scene<'_>, part: Part) -> Vec<(String, &'s Instruction, i128)> {
-    let mut found: Vec<(String, &Instruction, i128)> = Vec::new();
+/// The bytes of all copies of a part that tell an mbarrier of them, by how that is written.
+fn copied(scene: &Scene<'_>, part: Part) -> Vec<(String, i128)> {
+    let mut found: Vec<(String, i128)> = Vec::new();
     for (_, instruction) in inside(&scene.test.litmus, part.thread, part.within) {
         let Some((operand, bytes)) = copies(scene, instruction) else { continue };
-        match found.iter_mut().find(|(known, ..)| *known == operand) {
-            Some((_, _, all)) => *all += bytes,
-            None => found.push((operand, instruction, bytes)),
+        match found.iter_mut().find(|(known, _)| *known == operand) {
+            Some((_, all)) => *all += bytes,
+            None => found.push((operand, bytes)),
         }
     }
     found
@@ -101,7 +101,7 @@ fn edit(change: Change, reason: impl Into<Reason>) -> Edit {
 pub(crate) fn mistaken(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
     let mut found = Vec::new();
     for part in parts(scene) {
-        for (operand, _, bytes) in copied(scene, part) {
+        for (operand, bytes) in copied(scene, part) {
             for own in arrivals(scene, part, &operand) {
                 let near = copied_behind(scene, part, own, &operand);
                 let all = [near, bytes].into_iter().filter(|bytes| *bytes > 0);
@@ -169,61 +169,6 @@ fn awaited<'s>(scene: &Scene<'s>) -> Vec<(ThreadId, &'s str, u32)> {
     found
 }
 
-/// Bytes that are announced and never come: fewer, or a multicast that leaves the waiting CTA out.
-pub(crate) fn bytes(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
-    let mut found = Vec::new();
-    for (waiter, name, left) in unfilled(scene) {
-        for own in uses.of_kind(Kind::Complete).filter(|own| own.name == name) {
-            found.extend(wider_mask(scene, own, waiter));
-        }
-        for own in uses.of(name, Kind::Arrive) {
-            let Some(it) = statement(scene, own).filter(|it| has(it, "expect_tx") && it.guard.is_none()) else {
-                continue;
-            };
-            let Some(Operand::Integer(told)) = it.operands.last().map(|it| &it.node) else { continue };
-            let (text, bytes) = (scene.test.instruction_text(it.span()), *told - i128::from(left));
-            let Some((head, _)) = text.trim_end_matches(';').rsplit_once(',').filter(|_| bytes > 0) else { continue };
-            let at = scene.site_at(own.thread, it.span());
-            let reason = Announcing::AnnouncesMore { at, announced: number(*told), come: number(bytes) };
-            let change = Change::Replace { thread: own.thread, span: it.span(), by: format!("{head}, {bytes};") };
-            found.push(edit(change, reason));
-        }
-    }
-    found
-}
-
-/// The mbarriers that threads are stuck at for bytes: who waits, and how many.
-fn unfilled<'s>(scene: &Scene<'s>) -> Vec<(EventId, &'s str, i32)> {
-    let mut found: Vec<(EventId, &str, i32)> = Vec::new();
-    for trace in scene.execution.traces.iter().filter_map(|it| scene.unfolding.traces.get(it.index())) {
-        let TraceEnd::Spin { reads, .. } = &trace.end else { continue };
-        for read in reads.iter().filter(|read| is_wait(scene, **read)) {
-            let state = wait::value(scene, *read).map(State::unpack);
-            let (Some(name), Some(state)) = (name_of(scene, *read), state) else { continue };
-            found.extend((state.tx > 0).then_some((*read, name, state.tx)));
-        }
-    }
-    found
-}
-
-fn statement<'s>(scene: &'s Scene<'_>, own: &Use) -> Option<&'s Instruction> {
-    let body = &scene.test.litmus.threads.get(own.thread.index())?.body;
-    body.get(own.at).and_then(crate::scene::anchor::instruction)
-}
-
-/// The mask of a multicast with the CTA of one who waits for it.
-fn wider_mask(scene: &Scene<'_>, own: &Use, waiter: EventId) -> Option<Edit> {
-    let it = statement(scene, own).filter(|it| has(it, "multicast::cluster") && it.guard.is_none())?;
-    let Operand::Integer(mask) = it.operands.last()?.node else { return None };
-    let Place::Gpu { cta, .. } = scene.place(waiter) else { return None };
-    let wider = mask | 1_i128.checked_shl(buffer_release::rank(scene, cta) as u32)?;
-    let text = scene.test.instruction_text(it.span());
-    let (head, _) = text.trim_end_matches(';').rsplit_once(',').filter(|_| wider != mask)?;
-    let copy = scene.site_at(own.thread, it.span());
-    let reason = Announcing::MulticastLeavesOut { copy, cta, waiter: scene.named(waiter) };
-    Some(edit(Change::Replace { thread: own.thread, span: it.span(), by: format!("{head}, {wider};") }, reason))
-}
-
 /// An initial count that fewer arrive for.
 pub(crate) fn counts(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
     let mut found = Vec::new();
@@ -254,7 +199,6 @@ pub(crate) fn missing(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
                 continue;
             }
             let Some(operand) = uses.operand(scene, name, part.thread, part.within) else { continue };
-            found.extend(unannounced(scene, part, &operand));
             found.extend(untold(scene, part, &operand, &reason));
             let remote = owner(scene, name).is_some_and(|owner| place(scene, part.thread) != owner);
             let text = match (remote, owner(scene, name)) {
@@ -305,16 +249,6 @@ fn owner(scene: &Scene<'_>, name: &str) -> Option<Place> {
     let first = named.next()?.owner?;
     // Each CTA has one of its own, or this is the only one.
     named.all(|it| it.owner == Some(first)).then_some(first)
-}
-
-/// Bytes that are copied and never announced.
-fn unannounced(scene: &Scene<'_>, part: Part, operand: &str) -> Option<Edit> {
-    let (_, first, bytes) = copied(scene, part).into_iter().find(|(own, ..)| own == operand)?;
-    let at = Anchor { thread: part.thread, span: first.span(), side: Side::Before };
-    let text = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [{operand}], {bytes}");
-    let copy = scene.site_at(part.thread, first.span());
-    let reason = Announcing::UnannouncedByThread { copy, bytes: number(bytes), mbarrier: operand.to_owned() };
-    Some(Edit::insert(at, &text, reason, SECTION, COST))
 }
 
 /// `cp.async` whose end no mbarrier is told of.

@@ -61,7 +61,6 @@ pub(crate) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
     let loops = loops::all(&scene.test.litmus);
     let uses = Uses::new(scene);
     let mut found = expected_arrivals::counts(scene, &uses);
-    found.extend(expected_arrivals::bytes(scene, &uses));
     found.extend(uninitialised::tokens(scene, &uses));
     found.extend(uninitialised::objects(scene, &uses));
     found.extend(parity::constants(scene, &loops, &uses));

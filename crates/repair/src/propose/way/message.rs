@@ -8,10 +8,9 @@ use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::{Position, Reason, Scoping, Strength};
 use fencepost_syntax::Span;
-use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::sorted::SortedMap;
 
-use crate::edit::{Change, Edit, Moved, Semantics, scope_word};
+use crate::edit::{Change, Edit, Moved, Semantics};
 use crate::propose::way::link::{Kind, Link, Node};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction};
@@ -21,7 +20,6 @@ const SEMANTICS: u32 = 1000;
 const SCOPE: u32 = 500;
 const FROM_WEAK: u32 = 2500;
 const MOVE: u32 = 2500;
-const FENCED: u32 = 1200;
 
 /// The read stands for the write, and the threads differ.
 #[derive(Copy, Clone)]
@@ -90,10 +88,7 @@ impl Lacks {
     fn edits(self, scene: &Scene<'_>) -> Option<Vec<Edit>> {
         let edit = |(span, (id, semantics, scope)): (Span, (EventId, Option<Semantics>, Option<Scope>))| {
             let event = scene.event(id);
-            let statement = scene.statement(id)?;
-            if semantics == Some(Semantics::Release) && is_always_relaxed(statement) {
-                return fenced(scene, id, self.common);
-            }
+            scene.statement(id)?;
             let weak = event.tags.has(Tag::Weak);
             let at = scene.site(id);
             let reason: Reason = match (semantics, scope) {
@@ -132,21 +127,6 @@ impl Lacks {
     }
 }
 
-/// A fence before what has no release of its own (PTX ISA 8.8, 9.7.15.16).
-fn fenced(scene: &Scene<'_>, id: EventId, common: Option<Scope>) -> Option<Edit> {
-    let scope = common.or(scene.event(id).scope)?;
-    let reason = Strength::RelaxedReleasesNothing { at: scene.site(id) };
-    let text = format!("fence.acq_rel.{}", scope_word(scope));
-    Some(Edit::insert(scene.anchor(id, Side::Before)?, &text, reason, "8.8, 9.7.15.4", FENCED))
-}
-
-/// `expect_tx` and `complete_tx` alone have no other semantics.
-fn is_always_relaxed(instruction: &Instruction) -> bool {
-    let has = |word: &str| instruction.modifiers.iter().any(|found| found.node == word);
-    let bytes = has("expect_tx") || has("complete_tx");
-    instruction.opcode.node == "mbarrier" && bytes && !has("arrive") && !has("arrive_drop")
-}
-
 /// The ends a message may have: those of its patterns, and itself if it had the semantics.
 fn starts(scene: &Scene<'_>, write: EventId) -> Vec<(EventId, bool)> {
     let patterns = scene.before(Relation::ReleasePattern, write).into_iter().map(|start| (start, true));
@@ -158,7 +138,7 @@ fn starts(scene: &Scene<'_>, write: EventId) -> Vec<(EventId, bool)> {
 }
 
 /// What a `red` reads is no read operation (Table 20): an `atom` reads.
-pub(crate) fn returning(scene: &Scene<'_>, read: EventId) -> Option<Edit> {
+fn returning(scene: &Scene<'_>, read: EventId) -> Option<Edit> {
     let statement = scene.statement(read)?;
     if !scene.has(read, Tag::NoReturn) || statement.opcode.node != "red" {
         return None;
