@@ -127,9 +127,9 @@ impl Space {
     }
 
     /// What is taken first, where it does as well.
-    pub(super) fn rank(&self, option: usize) -> (u32, u32, bool, usize) {
+    pub(super) fn rank(&self, option: usize) -> (u32, bool, usize) {
         let place = self.places[option];
-        (self.least(place), self.costs[option], self.is_of_data.get(place) == Some(&true), option)
+        (self.least(place), self.is_of_data.get(place) == Some(&true), option)
     }
 
     pub(super) fn of_place(&self, place: usize) -> impl Iterator<Item = usize> {
