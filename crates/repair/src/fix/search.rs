@@ -99,6 +99,7 @@ impl<'s> Search<'s> {
             for at in 0..choices.len() {
                 self.weaken(&mut choices, at, By::Known);
             }
+            let choices = self.exchanged(choices, By::Known)?;
             let chosen = self.chosen(choices);
             if chosen.cost >= below || chosen.choices.len() > MOST_AT_ONCE || last.as_ref() == Some(&chosen) {
                 return None;
@@ -124,6 +125,7 @@ impl<'s> Search<'s> {
         for at in 0..choices.len() {
             self.weaken(&mut choices, at, By::Search);
         }
+        let choices = self.exchanged(choices, By::Search)?;
         let chosen = self.chosen(choices);
         (chosen.cost < below && !self.refuted.contains(&chosen.choices) && self.is_right(&chosen.choices))
             .then_some(chosen)
@@ -300,6 +302,36 @@ impl<'s> Search<'s> {
             }
             choices[at] = own;
         }
+    }
+
+    /// The same with cheaper options of other places in place of each, where those do as well: instead of a fence that is put in, a
+    /// word on one that stands there.
+    fn exchanged(&mut self, mut choices: Vec<usize>, by: By) -> Option<Vec<usize>> {
+        for own in choices.clone() {
+            if !choices.contains(&own) {
+                continue;
+            }
+            let cost = self.space.costs[own];
+            let rest: Vec<usize> = choices.iter().copied().filter(|at| *at != own).collect();
+            let is_free = |at: &usize| rest.iter().all(|other| self.space.places[*other] != self.space.places[*at]);
+            let cheaper = self.everything(cost).into_iter().filter(|at| self.space.costs[*at] < cost && is_free(at));
+            let mut cheaper: Vec<usize> = cheaper.collect();
+            if self.stays(&self.with(&rest, cheaper.iter().copied()), by) != Some(false) {
+                continue;
+            }
+            cheaper.shared_sort_by_key(|at| self.space.rank(*at));
+            let mut others = self.needed(&rest, &cheaper, true, by)?;
+            others.extend(rest);
+            others.shared_sort();
+            for at in 0..others.len() {
+                self.weaken(&mut others, at, by);
+            }
+            let cost = |choices: &[usize]| choices.iter().map(|at| self.space.costs[*at]).sum::<u32>();
+            if cost(&others) < cost(&choices) {
+                choices = others;
+            }
+        }
+        Some(choices)
     }
 
     /// This set is none, and nothing is known of others: one must differ from it.
