@@ -448,13 +448,14 @@ impl Run<'_> {
             // Whose turn it is, knows what those before have left.
             let in_turn = self.in_turn((region, offset));
             let known = Rc::clone(&self.order.views(warp as u32, lane).known.base.threads);
-            // What an acquire hears comes before its own write, too.
-            if to.is_some() {
-                self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
-            }
+            // Its own access comes before what it hears: it stands for the attempts that fail, which hear nothing and write, or
+            // read, while another thread has the lock.
             self.set_writing(true);
             let touched = self.touch_lane(warp, record, lane, region, offset, u64::from(size));
             self.set_writing(false);
+            if to.is_some() {
+                self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
+            }
             let thread = self.thread(warp, lane);
             let determined = self.taint_of_all(warp, &from, 1 << lane) == 0;
             let (old, of_memory) = self.read_memory(at, size, thread);
