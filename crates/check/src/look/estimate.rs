@@ -10,10 +10,6 @@ use fencepost_syntax::sorted::SortedMap;
 pub struct Estimate {
     /// Traces, reads-from and orders together.
     pub bits: f64,
-    /// Pairs of writes of one location, init writes aside: each may have to be ordered in every execution.
-    pub write_pairs: u64,
-    /// Those of them that say their scope: where coherence is partial, no others need be.
-    pub scoped_pairs: u64,
     /// Whether some thread can fail to end: in a spin loop, at a barrier, or cut by the unrolling bound.
     pub may_not_exit: bool,
 }
@@ -23,16 +19,10 @@ impl Estimate {
         let traces: f64 = unfolding.threads.iter().map(|thread| log2(thread.traces.len())).sum();
         let mut writes: SortedMap<LocationId, usize> = SortedMap::new();
         let mut reads: SortedMap<LocationId, usize> = SortedMap::new();
-        let mut scoped: SortedMap<LocationId, usize> = SortedMap::new();
         let mut fences = 0;
         for event in &unfolding.events {
             match event.kind {
-                EventKind::Write { location, .. } => {
-                    *writes.entry(location).or_default() += 1;
-                    if event.scope.is_some() {
-                        *scoped.entry(location).or_default() += 1;
-                    }
-                }
+                EventKind::Write { location, .. } => *writes.entry(location).or_default() += 1,
                 EventKind::Read { location, .. } => *reads.entry(location).or_default() += 1,
                 EventKind::Fence if event.tags.has(Tag::Sc) => fences += 1,
                 EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => {}
@@ -44,16 +34,10 @@ impl Estimate {
             .sum();
         // The init write comes first: n writes have (n - 1)! orders.
         let orders: f64 = writes.values().map(|&count| (2..count).map(log2).sum::<f64>()).sum();
-        let write_pairs = writes.values().map(|&count| pairs(count.saturating_sub(1) as u64)).sum();
-        let scoped_pairs = scoped.values().map(|&count| pairs(count as u64)).sum();
         let fence_orders: f64 = (2..=fences).map(log2).sum();
         let may_not_exit = unfolding.traces.iter().any(|trace| trace.end != TraceEnd::Exit);
-        Estimate { bits: traces + reads_from + orders + fence_orders, write_pairs, scoped_pairs, may_not_exit }
+        Estimate { bits: traces + reads_from + orders + fence_orders, may_not_exit }
     }
-}
-
-fn pairs(count: u64) -> u64 {
-    count.saturating_mul(count.saturating_sub(1)) / 2
 }
 
 /// To seven digits, bit by bit: squaring a number doubles its logarithm. The system's `log2` is in a library of its

@@ -13,7 +13,7 @@ use fencepost_axiom::engine::determined::{self, Orders};
 use fencepost_axiom::engine::exchange::Exchange;
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Limits, Multiplicity, Reach, Stop};
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::model::{Coherence, Model};
+use fencepost_axiom::model::Model;
 use fencepost_axiom::watch::Watch;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
@@ -39,11 +39,6 @@ const MOST_WRONG_WORK: u64 = 4_000;
 
 /// Search spaces above two to the power of this have much to choose.
 const MUCH_BITS: f64 = 24.0;
-
-/// Pairs of writes that a node of the search looks at in passing.
-const FEW_PAIRS: u64 = 32;
-/// With more pairs of writes than this a first execution takes longer than most answers.
-const MOST_PAIRS: u64 = 256;
 
 pub struct Searcher<'a> {
     unfolding: &'a Unfolding,
@@ -197,24 +192,10 @@ impl<'a> Searcher<'a> {
     ) -> Found<T> {
         let work = match self.has_strands {
             true => MOST_STRAND_WORK,
-            false if self.estimate.bits > MOST_COUNTED_BITS => self.little_work(),
+            false if self.estimate.bits > MOST_COUNTED_BITS => LITTLE_WORK,
             false => MOST_WORK,
         };
-        if work == 0 && self.choice != EngineChoice::Sat {
-            let exploration = Exploration::Incomplete(Stop::Work);
-            return Found { results: fresh(), exploration, engine: EngineName::Enumerate };
-        }
         self.run_bounded(goal, work, fresh, visit)
-    }
-
-    /// The work for a first few executions. Every node of the search looks at the pairs of writes that are not ordered yet, so
-    /// where there are many of them there are fewer nodes, or none: what is not counted takes nothing from an answer.
-    fn little_work(&self) -> u64 {
-        let pairs = match self.model.coherence {
-            Coherence::Total => self.estimate.write_pairs,
-            Coherence::Partial => self.estimate.scoped_pairs,
-        };
-        if pairs > MOST_PAIRS { 0 } else { LITTLE_WORK / (pairs / FEW_PAIRS).max(1) }
     }
 
     /// The same with so much work.

@@ -53,27 +53,6 @@ fn of_very_many_races_the_first_are_listed() {
     assert_eq!((many.races.pairs.len(), many.races.more), (400, true));
 }
 
-/// Every node of the search looks at every pair of writes that is open: of 40 writers a first execution takes ten times as long
-/// as the answer. Weak writes need no order.
-#[test]
-fn of_many_writers_in_any_order_nothing_is_counted_after_the_answer() {
-    let row = |writers: usize, cell: &dyn Fn(usize) -> String| (0..writers).map(cell).collect::<Vec<_>>().join(" | ");
-    let text = |writers: usize, store: &str| {
-        let threads = row(writers, &|thread| format!("P{thread}@cta {thread}, gpu 0"));
-        let code = row(writers, &|thread| format!("{store} [x], {}", thread + 1));
-        format!("PTX W\n{{ }}\n{threads} ;\n{code} ;\nexists (x = 1)\n")
-    };
-    let counted = |writers: usize, store: &str| {
-        let report = report(&text(writers, store), "ptx-7.5", &Options::default());
-        assert_eq!(report.verdict.word(), "Holds", "{writers} {store}");
-        // The witness counts too.
-        report.executions.map(|count| (count.count > 1, count.complete))
-    };
-    assert_eq!(counted(16, "st.relaxed.gpu.u32"), Some((true, false)));
-    assert_eq!(counted(40, "st.relaxed.gpu.u32"), Some((false, false)));
-    assert_eq!(counted(40, "st.weak.u32"), Some((false, true)));
-}
-
 #[test]
 fn the_same_check_is_cut_at_the_same_place() {
     let text = store_buffering(13, 0);

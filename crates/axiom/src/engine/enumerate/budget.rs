@@ -21,8 +21,6 @@ pub(super) type Flow = ControlFlow<End>;
 pub(super) struct Budget<'a> {
     pub(super) watch: Watch<'a>,
     nodes: u64,
-    /// After so many the limits are looked at: more seldom than there is work would overdraw it.
-    interval: u64,
     /// What a node of the current candidate costs, in units of a small evaluation.
     scale: u64,
     /// Work left, if it is limited.
@@ -38,8 +36,7 @@ const SMALL_MATRIX: u64 = 32;
 
 impl<'a> Budget<'a> {
     pub(super) fn new(limits: &'a Limits<'a>) -> Budget<'a> {
-        let interval = limits.work.map_or(INTERVAL, |work| work.min(INTERVAL));
-        Budget { watch: Watch::new(limits), nodes: 0, interval, scale: 1, left: limits.work, fixed: 0, levels: 0 }
+        Budget { watch: Watch::new(limits), nodes: 0, scale: 1, left: limits.work, fixed: 0, levels: 0 }
     }
 
     /// Nodes are now over candidates of this shape.
@@ -50,14 +47,14 @@ impl<'a> Budget<'a> {
     /// Counts a search node of the given weight (its cost in units of a small evaluation).
     pub(super) fn tick(&mut self, weight: u32) -> Flow {
         self.spend(weight);
-        if self.nodes < self.interval {
+        if self.nodes < INTERVAL {
             return Flow::Continue(());
         }
         let spent = std::mem::take(&mut self.nodes);
         if let Some(left) = &mut self.left {
             match left.checked_sub(spent) {
-                Some(rest) if rest > 0 => *left = rest,
-                _ => return Flow::Break(End::Incomplete(Stop::Work)),
+                Some(rest) => *left = rest,
+                None => return Flow::Break(End::Incomplete(Stop::Work)),
             }
         }
         self.check()
