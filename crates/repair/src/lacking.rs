@@ -34,8 +34,7 @@ pub(crate) fn explained(scene: &Scene<'_>, pair: Option<(EventId, EventId)>, edi
             }
         }
         Change::Replace { thread, span, by } if by.starts_with("fence.sc") => {
-            let reason = Strength::NotSequentiallyConsistent { at: scene.site_at(*thread, *span) };
-            (Some(reason.into()), "8.9.3, 9.7.15.4")
+            (Some(not_sequentially_consistent(scene, *thread, *span).into()), "8.9.3, 9.7.15.4")
         }
         Change::Replace { thread, span, by } => replaced(scene, pair, (*thread, *span), by),
         Change::Return { thread, span } => {
@@ -50,6 +49,17 @@ pub(crate) fn explained(scene: &Scene<'_>, pair: Option<(EventId, EventId)>, edi
         _ => (None, sections::FENCE),
     };
     Edit { change: spoken(scene, &edit.change), reason, section, ..edit.clone() }
+}
+
+/// A fence that has to be `fence.sc`: between a write and a later read no other orders them (PTX ISA 8.9.3).
+pub(crate) fn not_sequentially_consistent(scene: &Scene<'_>, thread: ThreadId, span: Span) -> Strength {
+    let at = scene.site_at(thread, span);
+    let events = scene.main_events(thread);
+    let (before, after): (Vec<EventId>, Vec<EventId>) =
+        events.into_iter().partition(|id| scene.event(*id).span.start < span.start);
+    let is_between =
+        before.into_iter().any(|id| scene.has(id, Tag::Write)) && after.into_iter().any(|id| scene.has(id, Tag::Read));
+    if is_between { Strength::WritesThenReads { at } } else { Strength::NotSequentiallyConsistent { at } }
 }
 
 /// A scope that the instruction has already is not told.

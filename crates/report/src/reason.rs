@@ -30,7 +30,6 @@ reasons! {
     /// An instruction that is not strong enough (PTX ISA 8.8, 8.9.3).
     Strength {
         Relaxed { at: Site },
-        RelaxedReleasesNothing { at: Site },
         /// A barrier of a cluster that orders no memory.
         RelaxedBarrier { at: Site },
         Weak { at: Site },
@@ -45,8 +44,8 @@ reasons! {
         NotSequentiallyConsistent { at: Site },
         /// A load through the read-only path.
         ReadOnly { at: Site },
-        /// Each thread writes and then reads what the other writes.
-        WritesThenReads,
+        /// A fence between a write and a later read.
+        WritesThenReads { at: Site },
         NothingKeeps { first: Site, second: Site },
         NoFenceScBetween { first: Site, second: Site },
     }
@@ -55,7 +54,6 @@ reasons! {
         /// What the instruction says, and what the two threads share.
         ScopeTooNarrow { at: Site, scope: Option<Scope>, shared: Scope },
         ScopeNarrow { at: Site },
-        ScopeExcludes { at: Site },
     }
     /// Fences between proxies, and of `tcgen05` (PTX ISA 8.6, 9.7.15.4, 9.7.18.6.4).
     Fencing {
@@ -111,14 +109,11 @@ reasons! {
     }
     /// Bytes that an mbarrier is told of (PTX ISA 9.7.15.16).
     Announcing {
-        AnnouncesLess { at: Site, bytes: i64 },
         AnnouncesOther { at: Site, announced: i64, copied: i64 },
         AnnouncesNone { at: Site, copied: i64 },
         AnnouncesMore { at: Site, announced: i64, come: i64 },
         OverBeforeAnnounced { at: Site, mbarrier: String },
         Unannounced { copy: Site, bytes: i64, mbarrier: String },
-        /// The same, where the thread is named.
-        UnannouncedByThread { copy: Site, bytes: i64, mbarrier: String },
         MulticastLeavesOut { copy: Site, cta: u32, waiter: ThreadName },
     }
     /// Parities of waits, and loops that count (PTX ISA 9.7.15.16).
@@ -144,13 +139,11 @@ reasons! {
         MessageTooEarly { at: Site },
         LineTooEarly { at: Site },
         BeforeWait { access: Site, wait: Site },
-        BeforeWaitOfLine { access: Site, wait: Site },
     }
     /// Barriers and flags (PTX ISA 8.8, 9.7.15.1, 9.7.15.3).
     Meeting {
         /// With the other threads, where none is named; after a place of the first, where one is known.
         NotSynchronised { thread: ThreadName, with: Option<ThreadName>, after: Option<Site> },
-        NotSynchronisedInRound { threads: Vec<ThreadName>, access: Site },
         NotBeforeNextRound { thread: ThreadName, with: ThreadName },
         OnlyArrives { at: Site },
         BarrierLeftOut { thread: ThreadName, barrier: Site },

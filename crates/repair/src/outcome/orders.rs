@@ -8,6 +8,7 @@ use fencepost_report::reason::Strength;
 use fencepost_syntax::instruction::Instruction;
 
 use crate::edit::{Change, Edit, scope_word};
+use crate::lacking::not_sequentially_consistent;
 use crate::outcome::cycle::{Cycle, Step};
 use crate::scene::Scene;
 use crate::scene::anchor::Side;
@@ -22,7 +23,7 @@ pub(crate) fn all(scene: &Scene<'_>, cycle: &Cycle) -> Vec<Edit> {
     let fence = |(first, second): (EventId, EventId)| {
         if let Some(own) = standing(scene, (first, second)) {
             let (thread, span) = (scene.thread(first)?, own.span());
-            let reason = Strength::NotSequentiallyConsistent { at: scene.site_at(thread, span) };
+            let reason = not_sequentially_consistent(scene, thread, span);
             return Some(Edit::new(Change::Replace { thread, span, by: format!("{text};") }, reason, SECTION, 0));
         }
         let anchor = scene.anchor(scene.at(second), Side::Before)?;

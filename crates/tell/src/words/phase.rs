@@ -69,9 +69,6 @@ fn used(at: &Site, uses: MbarrierUse, mbarrier: &str) -> String {
 
 pub(super) fn announcing(reason: &Announcing) -> String {
     match reason {
-        Announcing::AnnouncesLess { at, bytes } => {
-            format!("{} announces {bytes} bytes less than are copied", called(at))
-        }
         Announcing::AnnouncesOther { at, announced, copied } => {
             format!("{}'s line {} announces {announced} bytes, and {copied} are copied", at.thread.0, at.line)
         }
@@ -87,10 +84,6 @@ pub(super) fn announcing(reason: &Announcing) -> String {
         Announcing::Unannounced { copy, bytes, mbarrier } => format!(
             "nobody announces the {bytes} bytes of the copy in line {} to {mbarrier}, or arrives for it",
             copy.line
-        ),
-        Announcing::UnannouncedByThread { copy, bytes, mbarrier } => format!(
-            "nobody announces the {bytes} bytes of {}'s copy in line {} to {mbarrier}, or arrives for it",
-            copy.thread.0, copy.line
         ),
         Announcing::MulticastLeavesOut { copy, cta, waiter } => format!(
             "the mask of {}'s multicast in line {} leaves CTA {cta} out, where {} waits for it",

@@ -1,8 +1,7 @@
 //! Places and accesses in words: "P0's line 8", "P1's bulk copy of line 16".
 
-use fencepost_check::phrase::listed;
 use fencepost_report::piece::{Gap, Side, Spot};
-use fencepost_report::site::{AccessSite, Act, Memory, Operation, Scope, Site, ThreadName};
+use fencepost_report::site::{AccessSite, Act, Memory, Operation, Scope, Site};
 
 /// "P0's `ld.shared.u32 %r1, [s]` (line 8)".
 pub(super) fn called(site: &Site) -> String {
@@ -54,11 +53,6 @@ pub(super) fn act(act: &Act) -> String {
 pub(super) fn both(first: &Site, second: &Site) -> String {
     let [one, other] = [first, second].map(place);
     if one == other { format!("{one} in one round and in another") } else { format!("{one} and {other}") }
-}
-
-/// "P0, P1 and P2".
-pub(super) fn threads(names: &[ThreadName]) -> String {
-    listed(&names.iter().map(|name| name.0.as_str()).collect::<Vec<_>>())
 }
 
 /// "in P0 between lines 8 and 9", "in P0 behind line 9", "in P0 behind the label `L` of line 5".

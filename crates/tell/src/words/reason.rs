@@ -5,7 +5,7 @@ use fencepost_report::reason::{
 };
 use fencepost_report::site::{Proxy, Site};
 
-use super::place::{access, both, called, memory, operation, place, shared, threads};
+use super::place::{access, both, called, memory, operation, place, shared};
 use super::{outcome, phase};
 
 /// All of them, each once.
@@ -60,7 +60,6 @@ fn sentence(reason: &Reason, named: Named<'_>) -> String {
 fn strength(reason: &Strength) -> String {
     match reason {
         Strength::Relaxed { at } => format!("{} is relaxed", called(at)),
-        Strength::RelaxedReleasesNothing { at } => format!("{} is relaxed and releases nothing", called(at)),
         Strength::RelaxedBarrier { at } => format!("{} is relaxed, so the barrier orders no memory", called(at)),
         Strength::Weak { at } => format!("{} is weak", called(at)),
         Strength::WeakMeanwhile { at } => format!("{} is weak, and may happen while the other does", called(at)),
@@ -73,8 +72,8 @@ fn strength(reason: &Strength) -> String {
         Strength::ReadOnly { at } => {
             format!("{} is for memory that nothing writes while the kernel runs", called(at))
         }
-        Strength::WritesThenReads => {
-            "each thread writes and then reads what the other writes: only fence.sc orders that both ways".to_owned()
+        Strength::WritesThenReads { at } => {
+            format!("{} orders no write before a later read: only fence.sc orders such a pair", called(at))
         }
         Strength::NothingKeeps { first, second } => {
             format!("nothing keeps {} before {}", called(first), called(second))
@@ -92,7 +91,6 @@ fn scoping(reason: &Scoping) -> String {
             format!("the scope of {} is .{own}, and the two threads share only {}", called(at), shared(*common))
         }
         Scoping::ScopeNarrow { at } => format!("the scope of {} is too narrow", called(at)),
-        Scoping::ScopeExcludes { at } => format!("the scope of {} does not include the other thread", called(at)),
     }
 }
 
@@ -242,9 +240,6 @@ fn position(reason: &Position) -> String {
         Position::BeforeWait { access, wait } => {
             format!("{} comes before the wait for it, {}", called(access), called(wait))
         }
-        Position::BeforeWaitOfLine { access, wait } => {
-            format!("{} comes before the wait for it in line {}", called(access), wait.line)
-        }
     }
 }
 
@@ -255,11 +250,6 @@ fn meeting(reason: &Meeting) -> String {
             let after = after.as_ref().map_or("that".to_owned(), |site| format!("its line {}", site.line));
             format!("nothing synchronises {} with {with} after {after}", thread.0)
         }
-        Meeting::NotSynchronisedInRound { threads: all, access } => format!(
-            "nothing synchronises {} between the access of line {} and the other in each round",
-            threads(all),
-            access.line
-        ),
         Meeting::NotBeforeNextRound { thread, with } => {
             format!("nothing synchronises {} with {} before the next round", thread.0, with.0)
         }

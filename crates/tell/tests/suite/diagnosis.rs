@@ -209,7 +209,7 @@ const SEVERAL: &[(&str, &str, &[&str])] = &[
     ("algorithms/15-multi-gpu/doorbell-no-fence", "orders nothing by itself", &["`fence.acq_rel.sys` in P0"]),
     (
         "algorithms/13-locks/dekker-acq-rel",
-        "only fence.sc orders that both ways",
+        "orders no write before a later read: only fence.sc orders such a pair",
         &["`fence.sc.gpu` in P0 instead of", "`fence.sc.gpu` in P1 instead of"],
     ),
     (
