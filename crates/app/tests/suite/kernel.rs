@@ -261,7 +261,7 @@ fn findings_with_one_cause_are_told_once() {
 
 #[test]
 fn an_endless_loop_is_a_hang_or_ends_at_the_limit() {
-    says(&small("LOOP:\nbra LOOP;", 32, &[]), 1, "for a write to memory: else its loop goes on for ever");
+    says(&small("LOOP:\nbra LOOP;", 32, &[]), 1, "in a loop that never ends: nothing that it reads changes any more");
     let endless = small("LOOP:\nadd.s32 %r6, %r6, 1;\nbra LOOP;", 32, &["--steps", "100000"]);
     says(&endless, 3, "the limit of instructions was reached");
     let timed = small("LOOP:\nadd.s32 %r6, %r6, 1;\nbra LOOP;", 32, &["--time-limit", "200ms"]);

@@ -99,8 +99,11 @@ fn together(stuck: &[Stuck]) -> Vec<(Pc, String)> {
         }
     }
     let text = |(first, why, more): (&Stuck, String, u32)| {
-        let lanes =
-            if first.lanes == u32::MAX { String::new() } else { format!(", {} of 32 lanes", first.lanes.count_ones()) };
+        let lanes = if first.lanes == u32::MAX {
+            String::new()
+        } else {
+            format!(" ({} of 32 lanes)", first.lanes.count_ones())
+        };
         let others = match more {
             0 => String::new(),
             1 => " and 1 more warp".to_owned(),
@@ -127,7 +130,7 @@ fn waiting(stuck: &Stuck) -> String {
         Waiting::Products => "for the other warps of its warpgroup".to_owned(),
         Waiting::Memory => "for a value in memory".to_owned(),
         Waiting::Round => "for ever: all go round in loops that nothing ends".to_owned(),
-        Waiting::Loop => "for a write to memory: else its loop goes on for ever".to_owned(),
+        Waiting::Loop => "in a loop that never ends: nothing that it reads changes any more".to_owned(),
         Waiting::Steps => "for the end of a loop".to_owned(),
     }
 }
@@ -163,11 +166,11 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
             aligned(*of),
         ),
         Protocol::Ended { lanes, of } => (
-            format!("lanes {lanes:#x} of its warp have ended, and this .aligned instruction takes all of them"),
+            format!("lanes {lanes:#x} of its warp end without this .aligned instruction, which takes all of them"),
             aligned(*of),
         ),
         Protocol::RegistersOfPart { missing } => {
-            (format!("{missing} warps of its warpgroup do not execute this setmaxnreg"), sections::SETMAXNREG)
+            (format!("{missing} of the 4 warps of its warpgroup do not execute this setmaxnreg"), sections::SETMAXNREG)
         }
         Protocol::RegistersUnsynchronised => (
             "the warps of a warpgroup must synchronise between two setmaxnreg; these do not".to_owned(),
