@@ -126,7 +126,7 @@ fn a_ptx_module_is_called_one_and_the_next_step_is_told() {
     folder.write("k.ptx", module);
     refused(&folder, &["k.ptx"], "this is a PTX module, not a litmus test");
     let run = fencepost(&folder, &["check", "k.ptx"]);
-    assert!(run.err.contains("k.ptx:4:1") && run.err.contains("start one with `PTX name`"), "{}", run.err);
+    assert!(run.err.contains("k.ptx:4:1") && run.err.contains("`fencepost kernel FILE.ptx` checks"), "{}", run.err);
     assert_eq!(run.err.matches("error:").count(), 1, "{}", run.err);
 }
 

@@ -242,8 +242,8 @@ fn unknown_arch(word: &Spanned<String>) -> Diagnostic {
     }
     if MODULE.contains(&word.node.as_str()) {
         return Diagnostic::error(word.span, "this is a PTX module, not a litmus test").label("a module starts here").help(
-            "a module says neither how many threads run nor what is asked, so only litmus tests are checked today: \
-             start one with `PTX name`, paste the module's instructions into its threads (`P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;`) \
+            "`fencepost kernel FILE.ptx` checks the kernels of a module; to ask what a few of its instructions may do, start a \
+             litmus test with `PTX name`, paste the module's instructions into its threads (`P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;`) \
              and ask with `exists (...)` (docs/litmus.md)",
         );
     }
