@@ -113,6 +113,7 @@ pub enum Waiting {
         missing: u32,
     },
     Mbarrier {
+        cta: u32,
         at: u64,
         phase: u32,
         pending: i64,

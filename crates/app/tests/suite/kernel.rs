@@ -86,7 +86,7 @@ fn what_waits_for_ever_is_named() {
                  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], 0;\n@!%p2 bra WAIT;\nDONE:";
     let hang = small(waits, 32, &[]);
     says(&hang, 1, "waits for phase 0 of the mbarrier");
-    assert!(hang.out.contains("1 arrivals and 0 bytes are pending"), "{}", hang.out);
+    assert!(hang.out.contains("the mbarrier at m + 0 of CTA 0: 1 arrival and 0 bytes are pending"), "{}", hang.out);
     let partial = "setp.lt.u32 %p2, %r1, 32;\n@%p2 bra DONE;\nbar.sync 1, 64;\nDONE:\nbar.sync 0;";
     says(&small(partial, 64, &[]), 1, "waits at barrier 1: 32 of 64 threads are there");
 }
@@ -114,7 +114,7 @@ fn a_value_that_is_not_determined_proves_nothing() {
     let clock = "mov.u32 %r6, %clock;\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 st.global.u32 [%rd2], %r1;";
     says(&small(clock, 1, &[]), 3, "decided by a clock");
     let uninitialised = "ld.shared.u32 %r6, [%r4];\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 st.global.u32 [%rd5], %r1;";
-    says(&small(uninitialised, 1, &[]), 3, "data that the launch does not give");
+    says(&small(uninitialised, 1, &[]), 3, "data that nobody has written and the launch does not give");
     says(&small("vshr.u32.u32.u32.clamp %r6, %r1, %r1;", 1, &[]), 3, "has no model here");
 }
 
@@ -369,4 +369,54 @@ fn what_a_vote_at_a_barrier_gives_depends_on_the_votes() {
 fn a_misspelt_modifier_is_not_taken_for_another() {
     says(&small(&neighbour("bar.snyc 0;"), 64, &[]), 1, "race");
     says(&small("bar.snyc 0;", 64, &[]), 3, "`.snyc` is no modifier");
+}
+
+#[test]
+fn what_is_inlined_is_told_with_the_innermost_line_of_the_own_file() {
+    // Lines 5 and 6 of a function that line 12 calls; the store's address comes from a header that line 5 includes.
+    let body = ".loc 2 90 1, function_name $L1, inlined_at 1 5 3\n.loc 1 5 3, function_name $L0, inlined_at 1 12 1\nst.shared.u32 [%r4], \
+                %r1;\n.loc 2 91 1, function_name $L1, inlined_at 1 6 3\n.loc 1 6 3, function_name $L0, inlined_at 1 12 1\n.loc 2 91 \
+                1, function_name $L1, inlined_at 1 6 3\nld.shared.u32 %r8, [%r3];\nst.global.u32 [%rd5], %r8;\nret;\n}\n.file 1 \
+                \"k.cu\"\n.file 2 \"library.h\"\n.visible .entry other()\n{";
+    let found = small(body, 64, &["--entry", "k"]);
+    says(&found, 1, "(k.cu:5): st.shared.u32 [%r4], %r1;");
+    says(&found, 1, "(k.cu:6): ld.shared.u32 %r8, [%r3];");
+}
+
+#[test]
+fn two_accesses_that_race_either_way_are_told_once() {
+    let found = small(&neighbour("").replace("%r2, 4", "%r2, 128"), 64, &[]);
+    says(&found, 1, "1 finding\n");
+    says(&found, 1, "  and 1 more pair of instructions from the same lines\n  missing: `bar.sync 0;`");
+}
+
+#[test]
+fn shared_memory_ends_where_its_variables_do_and_is_aligned_as_they_say() {
+    // `s` and `m` are 1,032 bytes.
+    says(
+        &small("st.shared.u32 [%r3+1032], %r1;", 1, &[]),
+        1,
+        "out-of-bounds: 4 bytes at shared memory + 1032, which has 1032 bytes",
+    );
+    // Dynamic shared memory comes right behind an mbarrier of 8 bytes: at a multiple of 16, and no more.
+    let bulk = |align: u32| {
+        format!(
+            ".version 8.7\n.target sm_90a\n.address_size 64\n.extern .shared .align {align} .b8 dyn[];\n.visible .entry k(.param .align 64 \
+             .b8 map[128])\n{{\n.shared .align 8 .b64 m;\n.reg .pred %p<3>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<3>;\nmov.u32 %r1, dyn;\nmov.u32 \
+             %r2, m;\nmov.u32 %r3, 0;\nmov.b64 %rd1, map;\ncvta.param.u64 %rd1, %rd1;\nmbarrier.init.shared::cta.b64 [%r2], 1;\n\
+             fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 1024;\n\
+             cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1, {{%r3, %r3}}], [%r2];\nWAIT:\n\
+             mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0;\n@!%p1 bra WAIT;\nret;\n}}\n"
+        )
+    };
+    let launch = "entry = \"k\"\nblock = [1]\nshared = 1024\n[[buffer]]\nname = \"g\"\nbytes = 8192\n[[parameter]]\nbuffer = \"g\"\n\
+                  map = { element = \"f16\", dims = [64, 64], box = [64, 8], swizzle = 128 }\n";
+    for (align, code, text) in
+        [(16, 1, "the shared address is 0x410; it must be a multiple of 128"), (128, 0, "proved")]
+    {
+        let folder = Folder::new();
+        folder.write("k.ptx", bulk(align));
+        folder.write("k.toml", launch);
+        says(&fencepost(&folder, &["kernel", "k.ptx", "--launch", "k.toml"]), code, text);
+    }
 }

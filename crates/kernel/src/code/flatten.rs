@@ -59,7 +59,7 @@ pub(super) struct Flat<'t> {
 type Place = (u32, u32, u32);
 
 /// How many calls lie around an inlined line at most.
-const DEEPEST: u32 = 64;
+const DEEPEST: usize = 64;
 /// Limits on one entry with everything that it calls.
 const MOST_LINES: usize = 4_000_000;
 const MOST_REGISTERS: usize = 1_000_000;
@@ -165,24 +165,23 @@ impl<'t> Flat<'t> {
         Ok(())
     }
 
-    /// The line of the source that an instruction comes from: of an inlined function, the line that calls it.
+    /// The line of the source that an instruction comes from: of what is inlined, the innermost line of the kernel's own
+    /// file. What stands in headers and libraries is told as the line that calls it.
     fn user_line(&mut self, text: &str) -> Option<Location> {
         let numbers = |text: &str| -> Option<Place> {
             let mut words = text.split_whitespace().map(|word| word.trim_end_matches(',').parse::<u32>().ok());
             Some((words.next()??, words.next()??, words.next()??))
         };
-        let mut place = numbers(text)?;
+        let place = numbers(text)?;
         if let Some(caller) = text.split_once("inlined_at ").and_then(|(_, caller)| numbers(caller)) {
             self.callers.insert(place, caller);
         }
         // Functions that call each other in a circle are not inlined.
-        for _ in 0..DEEPEST {
-            match self.callers.get(&place) {
-                Some(caller) if *caller != place => place = *caller,
-                _ => break,
-            }
-        }
-        Some(Location { file: place.0, line: place.1 })
+        let caller = |place: &Place| self.callers.get(place).filter(|caller| *caller != place).copied();
+        let chain: Vec<Place> = std::iter::successors(Some(place), caller).take(DEEPEST).collect();
+        let own = chain.last()?.0;
+        let (file, line, _) = chain.into_iter().find(|(file, ..)| *file == own)?;
+        Some(Location { file, line })
     }
 
     /// A register of 128 bits is two of 64, one behind the other.

@@ -13,6 +13,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use fencepost_check::phrase;
 use fencepost_kernel::code::Module;
 use fencepost_kernel::inventory;
 use fencepost_kernel::launch::template::from_facts;
@@ -209,7 +210,8 @@ impl Results<'_> {
                 self.exit.status(status(own));
             }
             let known = self.told.iter().map(|told| told.suppressed).sum::<u64>();
-            terminal::note(&format!("{known} findings are written to `{}`, and known from now on", shown(path)));
+            let (known, are) = (phrase::count(known, "finding"), if known == 1 { "is" } else { "are" });
+            terminal::note(&format!("{known} {are} written to `{}`, and known from now on", shown(path)));
         }
         if self.told.len() > 1 && !self.options.json {
             terminal::out(&summary_text(&self.told));

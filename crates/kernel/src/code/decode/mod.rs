@@ -130,12 +130,13 @@ fn lay_out(module: &Module, flat: &mut Flat) -> Layout {
         }
         *counter += bytes;
     }
-    // Compilers align what lies behind for swizzled tiles themselves; the driver starts it at such a place.
-    let dynamic = if next == SHARED_START { SHARED_START } else { next.next_multiple_of(1024) };
-    layout.dynamic = dynamic;
-    for variable in of_module.filter(|variable| variable.space == Space::Shared && variable.bytes.is_none()) {
-        layout.places.insert(variable.name.clone(), dynamic);
-        layout.uses_dynamic = true;
+    // As ptxas does: right behind the others, aligned as it is declared and no more.
+    let dynamic: Vec<_> = of_module.filter(|it| it.space == Space::Shared && it.bytes.is_none()).collect();
+    let align = dynamic.iter().map(|variable| variable.align).max().unwrap_or(1);
+    layout.dynamic = next.next_multiple_of(align.max(1));
+    layout.uses_dynamic = !dynamic.is_empty();
+    for variable in dynamic {
+        layout.places.insert(variable.name.clone(), layout.dynamic);
     }
     layout
 }

@@ -394,9 +394,9 @@ impl Run<'_> {
     }
 
     pub(in crate::run) fn waiting_for_phase(&self, object: Object, phase: u32) -> Waiting {
-        match self.mbarriers.values().find(|mbarrier| mbarrier.object == object) {
-            Some(mbarrier) => {
-                Waiting::Mbarrier { at: mbarrier.at, phase, pending: mbarrier.pending, bytes: mbarrier.bytes }
+        match self.mbarriers.iter().find(|(_, mbarrier)| mbarrier.object == object) {
+            Some(((cta, _), own)) => {
+                Waiting::Mbarrier { cta: *cta, at: own.at, phase, pending: own.pending, bytes: own.bytes }
             }
             None => Waiting::Memory,
         }

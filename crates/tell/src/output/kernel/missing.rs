@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{About, SourceLine};
 
-#[derive(Serialize, Clone, Debug)]
+#[derive(Serialize, Clone, PartialEq, Eq, Debug)]
 pub struct Missing {
     /// Before this line of the module.
     pub line: u32,
@@ -15,7 +15,7 @@ pub struct Missing {
     pub in_source: Option<InSource>,
 }
 
-#[derive(Serialize, Clone, Debug)]
+#[derive(Serialize, Clone, PartialEq, Eq, Debug)]
 pub struct InSource {
     /// At this line, or where its statement ends: one line of the source may have become many instructions.
     pub at: SourceLine,

@@ -313,7 +313,32 @@ fn findings(report: &Report, about: &About, mend: &mut dyn FnMut(&[&Race]) -> Op
         races.entry(key).or_default().push(race);
     }
     let told = races.iter().map(|((.., only), races)| told_races(races, only, about, mend));
-    told.chain(others.into_iter().map(|(_, told)| told)).collect()
+    let mut told = both_ways(told.collect());
+    // A hang comes last: what is wrong besides is often why.
+    let (hangs, others): (Vec<_>, Vec<_>) = others.into_iter().map(|(_, told)| told).partition(|it| it.kind == "hang");
+    told.extend(others);
+    told.extend(hangs);
+    told
+}
+
+/// Two accesses that race whichever comes first, and that one line orders, lack one thing: that is told once.
+fn both_ways(told: Vec<ToldFinding>) -> Vec<ToldFinding> {
+    let sides = |finding: &ToldFinding| [0, 1].map(|at| (finding.places[at].line, finding.places[at].text.clone()));
+    let mut found: Vec<ToldFinding> = Vec::new();
+    for one in told {
+        let [first, second] = sides(&one);
+        let is_mirrored = |own: &&mut ToldFinding| {
+            one.missing.is_some()
+                && own.missing == one.missing
+                && own.not_under == one.not_under
+                && sides(own) == [second.clone(), first.clone()]
+        };
+        match found.iter_mut().find(is_mirrored) {
+            Some(own) => own.pairs += one.pairs,
+            None => found.push(one),
+        }
+    }
+    found
 }
 
 /// Accesses beside the same buffer, or where nothing is, have one cause: a size or a pointer of the launch, or an index.

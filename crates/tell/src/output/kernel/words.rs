@@ -3,7 +3,7 @@
 use fencepost_kernel::code::op::{Aligned, Pc};
 use fencepost_kernel::memory::Fault;
 use fencepost_kernel::order::record::{Kind, Path, Record};
-use fencepost_kernel::order::{Race, Why};
+use fencepost_kernel::order::{Race, Region, Why};
 use fencepost_kernel::report::{Cause, Doubt, Finding, Protocol, Rule, Stuck, Waiting};
 use fencepost_program::sections;
 
@@ -59,7 +59,7 @@ pub(super) fn finding(finding: &Finding, about: &About) -> ToldFinding {
             ("misaligned", message, "", vec![about.place(*pc, about.thread(*thread))])
         }
         Finding::Hang { stuck } => {
-            let places = together(stuck).into_iter().map(|(pc, text)| about.place(pc, text)).collect();
+            let places = together(stuck, about).into_iter().map(|(pc, text)| about.place(pc, text)).collect();
             ("hang", "no thread can go on".to_owned(), "", places)
         }
         Finding::Protocol { pc, thread, what } => {
@@ -89,10 +89,10 @@ fn out_of_bounds(fault: &Fault) -> String {
 }
 
 /// Those who wait at one instruction for the same, told together; the first of each.
-fn together(stuck: &[Stuck]) -> Vec<(Pc, String)> {
+fn together(stuck: &[Stuck], about: &About) -> Vec<(Pc, String)> {
     let mut groups: Vec<(&Stuck, String, u32)> = Vec::new();
     for one in stuck {
-        let why = waiting(one);
+        let why = waiting(one, about);
         match groups.iter_mut().find(|(first, own, _)| first.pc == one.pc && *own == why) {
             Some((_, _, more)) => *more += 1,
             None => groups.push((one, why, 0)),
@@ -115,15 +115,17 @@ fn together(stuck: &[Stuck]) -> Vec<(Pc, String)> {
     groups.into_iter().take(16).map(text).collect()
 }
 
-fn waiting(stuck: &Stuck) -> String {
+fn waiting(stuck: &Stuck, about: &About) -> String {
     match &stuck.why {
         Waiting::Barrier { id, arrived, expected } => {
             format!("at barrier {id}: {arrived} of {expected} threads are there")
         }
         Waiting::Cluster => "at the barrier of the cluster".to_owned(),
         Waiting::Lanes { missing } => format!("for lanes {missing:#x} of its warp"),
-        Waiting::Mbarrier { at, phase, pending, bytes } => {
-            format!("for phase {phase} of the mbarrier at {at:#x}: {pending} arrivals and {bytes} bytes are pending")
+        Waiting::Mbarrier { cta, at, phase, pending, bytes } => {
+            let arrivals = if *pending == 1 { "1 arrival".to_owned() } else { format!("{pending} arrivals") };
+            let name = about.memory(Region::Shared(*cta), *at);
+            format!("for phase {phase} of the mbarrier at {name}: {arrivals} and {bytes} bytes are pending")
         }
         Waiting::Columns { count } => format!("for {count} free columns of tensor memory"),
         Waiting::Peer => "for a warp of the other CTA of its pair".to_owned(),
@@ -203,7 +205,7 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
             sections::CLUSTERLAUNCHCONTROL_TRY_CANCEL,
         ),
         Protocol::AccessBeforeStart { owner } => {
-            (format!("CTA {owner}, whose memory this is, may not have started"), sections::EXIT)
+            (format!("CTA {owner}, whose memory this is, may not have started"), sections::BARRIER_CLUSTER)
         }
         Protocol::RegisterInFlight { name } => {
             (format!("{name} belongs to a wgmma that nobody has waited for"), sections::WGMMA)
@@ -302,7 +304,7 @@ fn cause(cause: Cause) -> &'static str {
         Cause::Clock => "a clock",
         Cause::Stub => "an instruction or function without a model",
         Cause::Wait => "whether a phase was complete when it was asked for",
-        Cause::Unknown => "data that the launch does not give",
+        Cause::Unknown => "data that nobody has written and the launch does not give",
         Cause::Read => "a value that depends on which thread is faster",
         Cause::Uninitialised => "a register that was never written",
         Cause::Columns => "which columns tcgen05.alloc gives, which only addresses of tensor memory may depend on",
