@@ -190,6 +190,32 @@ fn values_fit_their_parameters() {
     says(&fencepost(&folder, &["kernel", "k.ptx", "--param", "0=7"]), 0, "proved");
 }
 
+/// A kernel may write a constant variable through the address that the host asks for; reads of `.const` go through
+/// another proxy (PTX ISA 8.6).
+#[test]
+fn a_parameter_points_to_a_variable() {
+    let ptx = format!(
+        "{HEAD}.const .align 4 .b8 table[256];\n.visible .entry k(.param .u64 p, .param .u64 q)\n{{\n\
+         .reg .b32 %r<4>;\n.reg .b64 %rd<6>;\nld.param.u64 %rd1, [p];\nld.param.u64 %rd2, [q];\nmov.u32 %r1, %tid.x;\n\
+         mul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd1, %rd1, %rd3;\nadd.u64 %rd2, %rd2, %rd3;\nst.global.u32 [%rd1], %r1;\n\
+         fence.acq_rel.gpu;\nmov.u64 %rd4, table;\nadd.u64 %rd4, %rd4, %rd3;\nld.const.u32 %r2, [%rd4];\n\
+         st.global.u32 [%rd2], %r2;\nret;\n}}\n"
+    );
+    let folder = Folder::new();
+    folder.write("k.ptx", ptx);
+    let run = |value: &str| {
+        let buffers = "[[buffer]]\nname = \"a\"\nbytes = 256\n[[buffer]]\nname = \"b\"\nbytes = 256\n";
+        folder.write("k.toml", format!("block = 64\n{buffers}[[parameter]]\n{value}\n[[parameter]]\nbuffer = \"b\"\n"));
+        fencepost(&folder, &["kernel", "k.ptx", "--launch", "k.toml"])
+    };
+    says(&run("buffer = \"a\""), 0, "proved");
+    says(&run("variable = \"table\""), 1, "no proxy fence stands between them, at `table` + 0");
+    says(&run("variable = \"table\"\noffset = 4"), 1, "table + 256, which has 256 bytes");
+    says(&run("variable = \"table\"\noffset = 257"), 2, "the offset is 257; the variable has 256 bytes");
+    says(&run("variable = \"tables\""), 2, "the module has no global or constant variable `tables`");
+    says(&run("variable = \"table\"\nbuffer = \"a\""), 2, "it may have one of them");
+}
+
 #[test]
 fn a_struct_has_fields() {
     let ptx = format!(

@@ -3,15 +3,22 @@
 use super::table::{Wrong, number, numbers, wrong};
 use super::toml::{Table, Value};
 use super::{Argument, BufferSpec, Field};
-use crate::code::Parameter;
 use crate::code::ty::{Kind, Ty};
+use crate::code::{Module, Parameter, Variable};
 use crate::footprint::swizzle::{Atomicity, Swizzle};
 use crate::footprint::tensor_map::{ELEMENTS, Element, Fill, Interleave, Mode, TensorMap};
 
-const KEYS: [&str; 7] = ["name", "buffer", "offset", "map", "value", "fields", "type"];
+const KEYS: [&str; 8] = ["name", "buffer", "variable", "offset", "map", "value", "fields", "type"];
 const MAP_KEYS: [&str; 7] = ["element", "dims", "box", "strides", "element_strides", "swizzle", "offset"];
 const POINTER: u32 = 8;
 const MAP: u32 = 128;
+
+/// What a pointer may lead to.
+#[derive(Copy, Clone)]
+pub(super) struct Places<'a> {
+    pub module: &'a Module,
+    pub buffers: &'a [BufferSpec],
+}
 
 /// What a value is for: a parameter, or a field of one.
 struct Slot {
@@ -21,12 +28,12 @@ struct Slot {
     is_array: bool,
 }
 
-pub(super) fn argument(table: &Table, parameter: &Parameter, buffers: &[BufferSpec]) -> Result<Argument, Wrong> {
+pub(super) fn argument(table: &Table, parameter: &Parameter, places: Places) -> Result<Argument, Wrong> {
     let name = format!("parameter `{}`", parameter.name);
     let slot = Slot { name, bytes: parameter.bytes, ty: parameter.ty, is_array: parameter.is_array };
     match table.get("fields") {
-        None => slot.value(table, buffers),
-        Some(Value::List(items)) => slot.fields(items, buffers),
+        None => slot.value(table, places),
+        Some(Value::List(items)) => slot.fields(items, places),
         Some(_) => wrong(format!("{}: `fields` is a list of tables", slot.name)),
     }
 }
@@ -47,22 +54,28 @@ impl Slot {
         wrong(format!("{}: {why}", self.name))
     }
 
-    fn value(&self, table: &Table, buffers: &[BufferSpec]) -> Result<Argument, Wrong> {
+    fn value(&self, table: &Table, places: Places) -> Result<Argument, Wrong> {
         if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             return self.wrong(format!("`{key}` is not known; there are {}", KEYS.join(", ")));
         }
-        let buffer = self.buffer(table, buffers)?;
+        let buffer = self.buffer(table, places.buffers)?;
+        if let Some(variable) = table.get("variable") {
+            if let Some(key) = ["buffer", "map", "value"].into_iter().find(|key| table.contains_key(*key)) {
+                return self.wrong(format!("it has a `variable` and a `{key}`; it may have one of them"));
+            }
+            return self.variable(table, variable, places.module);
+        }
         match (table.get("map"), buffer, table.get("value")) {
             (Some(Value::Table(map)), Some(buffer), None) => self.map(map, buffer),
             (Some(_), None, _) => self.wrong("a map is over a `buffer`"),
             (Some(_), ..) => self.wrong("`map` is a table"),
             (None, Some(_), Some(_)) => self.wrong("it has a `buffer` and a `value`; it may have one of them"),
-            (None, Some(buffer), None) => self.pointer(table, buffer, buffers),
+            (None, Some(buffer), None) => self.pointer(table, buffer, places.buffers),
             (None, None, Some(Value::Integer(value))) => self.integer(*value),
             (None, None, Some(Value::Float(value))) => self.float(*value),
             (None, None, Some(Value::Boolean(value))) => self.integer(i128::from(*value)),
             (None, None, Some(Value::List(items))) => self.bytes(items),
-            (None, None, _) => self.wrong("it has a `value`, a `buffer`, a `map` or `fields`"),
+            (None, None, _) => self.wrong("it has a `value`, a `buffer`, a `variable`, a `map` or `fields`"),
         }
     }
 
@@ -78,14 +91,30 @@ impl Slot {
     }
 
     fn pointer(&self, table: &Table, buffer: usize, buffers: &[BufferSpec]) -> Result<Argument, Wrong> {
+        let offset = self.offset(table, "buffer", buffers[buffer].bytes)?;
+        Ok(Argument::Pointer { buffer, offset })
+    }
+
+    /// The address of a global or constant variable of the module, as `cudaGetSymbolAddress` gives it to the host.
+    fn variable(&self, table: &Table, name: &Value, module: &Module) -> Result<Argument, Wrong> {
+        let Value::Text(name) = name else { return self.wrong("`variable` is a name") };
+        let has_address = |own: &&Variable| own.name == *name && own.address != 0;
+        let Some(own) = module.variables.iter().find(has_address) else {
+            return self.wrong(format!("the module has no global or constant variable `{name}`"));
+        };
+        let offset = self.offset(table, "variable", u64::from(own.bytes.unwrap_or(0)))?;
+        Ok(Argument::Integer(own.address + offset))
+    }
+
+    /// Where a pointer leads in what it points to.
+    fn offset(&self, table: &Table, place: &str, most: u64) -> Result<u64, Wrong> {
         if self.bytes < POINTER {
             return self.wrong(format!("a pointer has {POINTER} bytes, and there are {}", self.bytes));
         }
         let offset = number(table, "offset")?.unwrap_or(0);
-        let most = buffers[buffer].bytes;
         match u64::try_from(offset) {
-            Ok(offset) if offset <= most => Ok(Argument::Pointer { buffer, offset }),
-            _ => self.wrong(format!("the offset is {offset}; the buffer has {most} bytes")),
+            Ok(offset) if offset <= most => Ok(offset),
+            _ => self.wrong(format!("the offset is {offset}; the {place} has {most} bytes")),
         }
     }
 
@@ -145,7 +174,7 @@ impl Slot {
     }
 
     /// `fields = [{ offset = 0, buffer = "a" }, { offset = 8, value = 3 }]`.
-    fn fields(&self, items: &[Value], buffers: &[BufferSpec]) -> Result<Argument, Wrong> {
+    fn fields(&self, items: &[Value], places: Places) -> Result<Argument, Wrong> {
         let mut fields: Vec<Field> = Vec::new();
         for (index, item) in items.iter().enumerate() {
             let Value::Table(table) = item else { return self.wrong("`fields` is a list of tables") };
@@ -156,7 +185,7 @@ impl Slot {
                 }
                 None => return self.wrong(format!("field {index} has no `offset`")),
             };
-            let field = self.field(index, offset, table, buffers)?;
+            let field = self.field(index, offset, table, places)?;
             let overlaps = |other: &&Field| offset < other.offset + other.bytes && other.offset < offset + field.bytes;
             if let Some(other) = fields.iter().find(overlaps) {
                 return self.wrong(format!("the fields at {} and {offset} overlap", other.offset));
@@ -166,7 +195,7 @@ impl Slot {
         Ok(Argument::Fields(fields))
     }
 
-    fn field(&self, index: usize, offset: u32, table: &Table, buffers: &[BufferSpec]) -> Result<Field, Wrong> {
+    fn field(&self, index: usize, offset: u32, table: &Table, places: Places) -> Result<Field, Wrong> {
         let mut own = table.clone();
         // Of a pointer, `offset` would be one into its buffer: `at` says that there.
         own.remove("offset");
@@ -177,7 +206,7 @@ impl Slot {
         let ty = self.field_type(&name, &own)?;
         let bytes = match () {
             () if own.contains_key("map") => MAP,
-            () if own.contains_key("buffer") => POINTER,
+            () if own.contains_key("buffer") || own.contains_key("variable") => POINTER,
             () => match own.get("value") {
                 Some(Value::List(items)) => items.len() as u32,
                 _ => ty.bytes(),
@@ -188,7 +217,7 @@ impl Slot {
             return wrong(format!("{name}: {bytes} bytes at {offset} do not fit; the parameter has {whole}"));
         }
         let is_array = matches!(own.get("value"), Some(Value::List(_))) || own.contains_key("map");
-        let value = Slot { name, bytes, ty, is_array }.value(&own, buffers)?;
+        let value = Slot { name, bytes, ty, is_array }.value(&own, places)?;
         Ok(Field { offset, bytes, value })
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::argument::argument;
+use super::argument::{Places, argument};
 use super::program::{self, Step};
 use super::table::{number, numbers, tables, wrong};
 use super::toml::{Table, Value};
@@ -25,13 +25,13 @@ pub fn read(text: &str, module: &Module, entry: &Entry, file: ReadFile) -> Resul
 
 /// One launch of a file.
 pub fn launch(step: &Step, module: &Module, entry: &Entry, file: ReadFile) -> Result<Launch, Wrong> {
-    let launch = unchecked(step, entry, file)?;
+    let launch = unchecked(step, module, entry, file)?;
     validate(&launch, module, entry)?;
     Ok(launch)
 }
 
 /// The same, not yet compared with what the entry and the hardware allow: flags may change it.
-pub fn unchecked(step: &Step, entry: &Entry, file: ReadFile) -> Result<Launch, Wrong> {
+pub fn unchecked(step: &Step, module: &Module, entry: &Entry, file: ReadFile) -> Result<Launch, Wrong> {
     let table = &step.table;
     let mut buffers = Vec::new();
     for item in tables(table, "buffer")? {
@@ -59,7 +59,7 @@ pub fn unchecked(step: &Step, entry: &Entry, file: ReadFile) -> Result<Launch, W
                 "parameter {index} (`{name}`) has no value: give it a table [[parameter]] (--template writes one)"
             ));
         };
-        arguments.push(argument(item, parameter, &buffers)?);
+        arguments.push(argument(item, parameter, Places { module, buffers: &buffers })?);
     }
     if given.len() > entry.parameters.len() {
         return wrong(format!(

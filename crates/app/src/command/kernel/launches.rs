@@ -107,7 +107,7 @@ impl Work<'_> {
         let file = |path: &Path| {
             read_regular(path).map_err(|error| format!("cannot read `{}`: {}", shown(path), reason(&error)))
         };
-        let mut launch = unchecked(step, entry, &file)?;
+        let mut launch = unchecked(step, module, entry, &file)?;
         // Triton knows how much shared memory its kernel needs.
         if let (0, Some(shared)) = (launch.shared, text.facts(&entry.name).and_then(|facts| facts.shared)) {
             launch.shared = shared;
