@@ -53,11 +53,12 @@ pub struct Memory {
     /// The same of what each thread has to itself.
     pub local_version: u64,
     /// Numbers of symbols that were stored, with their sizes.
-    pub symbols: BTreeMap<(Region, u64), (u32, u8)>,
+    symbols: BTreeMap<(Region, u64), (u32, u8)>,
     /// What to put back, and the version before.
     journal: Option<(u64, Vec<Change>)>,
     /// The same for local memory: thread, place, bytes.
     local_journal: Vec<(u32, u64, Content)>,
+    symbol_journal: Vec<((Region, u64), Option<(u32, u8)>)>,
 }
 
 /// What some bytes were before a write.
@@ -108,6 +109,7 @@ impl Memory {
             symbols: BTreeMap::new(),
             journal: None,
             local_journal: Vec::new(),
+            symbol_journal: Vec::new(),
         };
         memory.param = memory.parameters(entry, launch);
         memory
@@ -404,7 +406,19 @@ impl Memory {
         let found = self.symbols.range(range).filter(|((_, at), (_, size))| at + u64::from(*size) > start);
         let over: Vec<(Region, u64)> = found.map(|(key, _)| *key).collect();
         for key in over {
-            self.symbols.remove(&key);
+            let old = self.symbols.remove(&key);
+            self.note_symbol(key, old);
+        }
+    }
+
+    pub fn set_symbol(&mut self, region: Region, offset: u64, symbol: (u32, u8)) {
+        let old = self.symbols.insert((region, offset), symbol);
+        self.note_symbol((region, offset), old);
+    }
+
+    fn note_symbol(&mut self, key: (Region, u64), old: Option<(u32, u8)>) {
+        if self.journal.is_some() {
+            self.symbol_journal.push((key, old));
         }
     }
 
@@ -416,6 +430,7 @@ impl Memory {
     pub fn begin(&mut self) {
         self.journal = Some((self.version, Vec::new()));
         self.local_journal.clear();
+        self.symbol_journal.clear();
     }
 
     pub fn undo(&mut self) {
@@ -429,6 +444,12 @@ impl Memory {
             if let Some(buffer) = self.local.get_mut(thread) {
                 buffer.write_content(*offset, old);
             }
+        }
+        for (key, old) in std::mem::take(&mut self.symbol_journal).into_iter().rev() {
+            match old {
+                Some(old) => self.symbols.insert(key, old),
+                None => self.symbols.remove(&key),
+            };
         }
         self.version = version;
     }

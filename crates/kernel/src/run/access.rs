@@ -346,7 +346,7 @@ impl Run<'_> {
                 if let (true, At::Memory(region, offset)) = (self.tracks() && taint != 0, part)
                     && let Some(Operand::Node(node)) = self.operand(warp, *source, lane)
                 {
-                    self.memory.symbols.insert((region, offset), (node, size as u8));
+                    self.memory.set_symbol(region, offset, (node, size as u8));
                 }
             }
             if let (true, At::Memory(region, offset)) = (self.tracks(), at) {

@@ -12,8 +12,8 @@ use std::rc::Rc;
 use super::super::Run;
 use super::super::synchronise::barrier::Named;
 use super::super::warp::{Block, Fragment, Warp, lanes};
-use super::symbol::{NodeId, QuestionId, Saved};
-use crate::code::op::{Op, Order, Pc};
+use super::symbol::{NodeId, QuestionId};
+use crate::code::op::{Op, Order, Pc, Register, Source};
 use crate::memory::{At, Change};
 use crate::order::{Cta, Region, Views};
 use crate::report::{Covered, Doubt, Finding};
@@ -46,6 +46,16 @@ pub(in crate::run) struct Ghost {
     undecided: Option<usize>,
     /// The question that the value was given to.
     question: QuestionId,
+    /// Other warps of the CTA may have moved.
+    met: bool,
+}
+
+/// Whether a lane is stuck with some value, and who has to move before it may be otherwise.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Stuck {
+    Nowhere,
+    UntilWarpMoves,
+    UntilCtaMoves,
 }
 
 impl Ghost {
@@ -62,12 +72,10 @@ impl Ghost {
 /// What lanes of a warp know, by groups that know the same.
 type Groups = Vec<(u32, Rc<Views>)>;
 
-/// What is put back. Warps from the moment on at which they may move.
+/// What is put back, besides what memory and symbols undo themselves. Warps from the moment on at which they may move.
 struct State {
     warps: BTreeMap<usize, (Warp, Groups)>,
     barriers: HashMap<(Cta, u32), Named>,
-    symbols: Saved,
-    memory_symbols: BTreeMap<(Region, u64), (NodeId, u8)>,
     findings: BTreeMap<(u8, Pc, u32), Finding>,
     doubts: BTreeSet<Doubt>,
     flags: BTreeSet<Pc>,
@@ -100,8 +108,8 @@ impl Run<'_> {
         lane: u32,
         now: u64,
         values: &BTreeSet<u64>,
-    ) -> (BTreeSet<u64>, bool) {
-        let (mut again, mut unclear) = (BTreeSet::new(), false);
+    ) -> (BTreeSet<u64>, Stuck) {
+        let (mut again, mut stuck) = (BTreeSet::new(), Stuck::Nowhere);
         // What leads the same way as a value that was tried is not tried.
         let mut tried: Vec<Tried> = Vec::new();
         for value in std::iter::once(&now).chain(values.iter().filter(|value| **value != now)) {
@@ -130,10 +138,12 @@ impl Run<'_> {
             if returned {
                 again.insert(*value);
             }
-            unclear |= end == End::Stuck;
+            if end == End::Stuck {
+                stuck = stuck.max(if ghost.met { Stuck::UntilCtaMoves } else { Stuck::UntilWarpMoves });
+            }
             tried.push(Tried { decisions: ghost.decisions, question: ghost.question, returned });
         }
-        (again, unclear)
+        (again, stuck)
     }
 
     fn decides_alike(&self, (node, outcome): (NodeId, u64), question: QuestionId, value: u64) -> bool {
@@ -179,6 +189,7 @@ impl Run<'_> {
         self.flags_of.ghost = Some(ghost);
         self.save(warp);
         self.memory.begin();
+        self.flags_of.symbols.begin();
         let mut end = End::Stuck;
         for _ in 0..if dry { 1 } else { 2 } {
             let at = if dry { Some(index) } else { self.waiting_question(warp, lane) };
@@ -215,8 +226,6 @@ impl Run<'_> {
         let state = State {
             warps,
             barriers: barriers.map(|(key, named)| (*key, named.clone())).collect(),
-            symbols: self.flags_of.symbols.save(),
-            memory_symbols: self.memory.symbols.clone(),
             findings: self.findings.clone(),
             doubts: self.doubts.clone(),
             flags: self.flags.clone(),
@@ -232,6 +241,9 @@ impl Run<'_> {
 
     /// A barrier may let the other warps of the CTA go on.
     fn save_others(&mut self, cta: Cta) {
+        if let Some(ghost) = &mut self.flags_of.ghost {
+            ghost.met = true;
+        }
         let first = (cta * self.warps_per_cta) as usize;
         for warp in first..first + self.warps_per_cta as usize {
             let own = (self.warps[warp].clone(), self.order.all_groups(warp as u32));
@@ -266,6 +278,9 @@ impl Run<'_> {
     /// An instruction that others may notice, or that may notice others, is no part of a round.
     pub(in crate::run) fn escapes(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) -> bool {
         if self.flags_of.ghost.is_none() {
+            if let Some(moves) = self.flags_of.moves.get_mut(warp) {
+                *moves += 1;
+            }
             self.note_step(warp, pc, active, op);
             return false;
         }
@@ -376,10 +391,17 @@ impl Run<'_> {
         {
             return false;
         }
+        let differs = |register: &Register| {
+            let at = *register as usize;
+            before.registers[at] != now.registers[at]
+                || before.undefined[at] != now.undefined[at]
+                || before.taint[at] != now.taint[at]
+        };
+        let changed: Vec<Register> = (0..now.registers.len() as Register).filter(differs).collect();
         now.fragments.iter().all(|fragment| {
-            liveness.at(fragment.pc).all(|register| {
+            changed.iter().filter(|register| liveness.is_live(fragment.pc, **register)).all(|register| {
                 lanes(fragment.mask).all(|lane| {
-                    let source = crate::code::op::Source::Register(register);
+                    let source = Source::Register(*register);
                     before.get(source, lane) == now.get(source, lane)
                         && (before.undefined_lanes(source) ^ now.undefined_lanes(source)) & (1 << lane) == 0
                         && before.taint_of(source, 1 << lane) == now.taint_of(source, 1 << lane)
@@ -403,7 +425,6 @@ impl Run<'_> {
     fn restore(&mut self, ghost: &mut Ghost, end: End) {
         let Some(saved) = ghost.saved.take() else { return };
         self.memory.undo();
-        self.memory.symbols = saved.memory_symbols;
         for (warp, (own, groups)) in saved.warps {
             let (steps, lane_steps) = (self.warps[warp].steps, self.warps[warp].lane_steps);
             self.warps[warp] = Warp { steps, lane_steps, ..own };
@@ -412,7 +433,7 @@ impl Run<'_> {
         let cta = self.warps[ghost.warp].cta;
         self.barriers.retain(|(own, _), _| *own != cta);
         self.barriers.extend(saved.barriers);
-        self.flags_of.symbols.restore(saved.symbols);
+        self.flags_of.symbols.undo();
         self.flags = saved.flags;
         self.covered = saved.covered;
         self.sc_fences = saved.sc_fences;

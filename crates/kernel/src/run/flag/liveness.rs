@@ -46,11 +46,9 @@ impl Liveness {
         liveness
     }
 
-    pub(in crate::run) fn at(&self, pc: Pc) -> impl Iterator<Item = Register> + '_ {
-        let rows = self.live.get(pc as usize * self.words..).unwrap_or(&[]);
-        rows.iter().take(self.words).enumerate().flat_map(|(word, bits)| {
-            (0..64u32).filter(move |bit| bits & (1 << bit) != 0).map(move |bit| word as u32 * 64 + bit)
-        })
+    pub(in crate::run) fn is_live(&self, pc: Pc, register: Register) -> bool {
+        let word = self.live.get(pc as usize * self.words + register as usize / 64);
+        word.is_some_and(|word| word & (1 << (register % 64)) != 0)
     }
 }
 

@@ -12,8 +12,11 @@ mod reach;
 pub(super) mod symbol;
 pub(super) mod turn;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+
+use fencepost_syntax::limits;
 
 use super::Run;
 use super::warp::{Block, lanes};
@@ -23,7 +26,7 @@ use crate::memory::At;
 use crate::order::clock::{Clock, View};
 use crate::order::{Cta, Message, Region, Views, in_scope};
 use crate::report::{Cause, Doubt};
-use ghost::Ghost;
+use ghost::{Ghost, Stuck};
 use liveness::Liveness;
 use reach::{Change, Element, Reach, reach};
 use symbol::{Node, NodeId, Operand, QuestionId, Symbols};
@@ -70,6 +73,8 @@ struct Log {
     /// The case that is looked at: this lane's atomic operation is the last of all.
     last: Option<(u32, u32)>,
     uses: Uses,
+    /// Whether the value behind so many first writes is the same in every order, where somebody has asked.
+    settled: RefCell<BTreeMap<usize, bool>>,
 }
 
 /// A strong read of one lane.
@@ -125,13 +130,20 @@ pub(super) struct Flags {
     pub(super) ghost: Option<Ghost>,
     pub(super) turns: turn::State,
     liveness: Option<Rc<Liveness>>,
-    /// Lanes that wait, with the place and how many writes it had.
-    pending: BTreeMap<(u32, u32), (Pc, Place, usize)>,
+    /// Lanes that wait, with what they ask for.
+    pending: BTreeMap<(u32, u32), Asked>,
+    /// Lanes that are stuck with some value, and when they were.
+    stuck: BTreeMap<(u32, u32), (Asked, Stuck, (u64, u64))>,
+    /// How many instructions each warp has executed, rounds of ghosts not counted.
+    moves: Vec<u64>,
     /// Of a question that is about to be asked: values that lead back to it.
     again: BTreeMap<(u32, u32), BTreeSet<u64>>,
     /// A store or an atomic of a thread is under way: writes of anything else are not understood.
     writing: bool,
 }
+
+/// A question before it is asked: the instruction, the place, and how many writes that has.
+type Asked = (Pc, Place, usize);
 
 /// Prefixes times reads that one decision is looked at for.
 const MOST_CASES: usize = 4096;
@@ -245,22 +257,31 @@ impl Log {
         if cut == 0 { self.start } else { self.writes[cut - 1].after }
     }
 
-    /// Whether the value behind the first writes is the same in every order.
+    /// Whether the value behind the first writes is the same in every order. Writes are only added, so that an answer stays.
     fn settled(&self, cut: usize) -> bool {
-        let mut to = cut;
-        while to > 0 {
+        let (mut to, mut passed, mut settled) = (cut, Vec::new(), true);
+        while to > 0 && settled {
+            if let Some(known) = self.settled.borrow().get(&to) {
+                settled = *known;
+                break;
+            }
             // The next smaller cut of the first writes alone.
             let from = (0..to).rev().find(|at| (*at..to).all(|write| self.writes[write].prefix >= *at)).unwrap_or(0);
-            let elements: Vec<Element> =
-                (from..to).map(|write| Element { change: self.writes[write].change, must: true }).collect();
-            let before = |a: usize, b: usize| self.in_order(from + a, from + b);
-            let Some(found) = reach(self.value_at(from), &elements, &before) else { return false };
-            if !found.states.iter().all(|state| state.value == self.value_at(to)) {
-                return false;
-            }
+            settled = self.commutes(from, to);
+            passed.push(to);
             to = from;
         }
-        true
+        self.settled.borrow_mut().extend(passed.into_iter().map(|to| (to, settled)));
+        settled
+    }
+
+    /// Whether these writes leave the same value in every order.
+    fn commutes(&self, from: usize, to: usize) -> bool {
+        let elements: Vec<Element> =
+            (from..to).map(|write| Element { change: self.writes[write].change, must: true }).collect();
+        let before = |a: usize, b: usize| self.in_order(from + a, from + b);
+        let Some(found) = reach(self.value_at(from), &elements, &before) else { return false };
+        found.states.iter().all(|state| state.value == self.value_at(to))
     }
 
     /// The prefixes that a question may see, and the number of the write of each element.
@@ -291,8 +312,7 @@ impl Log {
 
     /// What is told with every value but those that are asked for again. Empty where scopes do not include each other: a
     /// chain of read-modify-writes is one if each is morally strong with the next (8.9.2).
-    fn told_by_all(&self, question: &Question, per_cluster: u32) -> Option<Told> {
-        let (found, free) = self.possible(question)?;
+    fn told_by_all(&self, question: &Question, (found, free): &(Reach, Vec<usize>), per_cluster: u32) -> Told {
         let includes =
             |scope: Option<Scope>, a: Cta, b: Cta| scope.is_some_and(|scope| in_scope(scope, a, b, per_cluster));
         let all = || free.iter().map(|at| &self.writes[*at]);
@@ -308,7 +328,7 @@ impl Log {
             .collect();
         let mut told = Told::default();
         if !mutual || chains.is_empty() {
-            return Some(told);
+            return told;
         }
         for at in free.iter().copied().filter(|at| !self.is_known(question, *at)) {
             let write = &self.writes[at];
@@ -325,7 +345,7 @@ impl Log {
                 }
             }
         }
-        Some(told)
+        told
     }
 }
 
@@ -344,6 +364,10 @@ struct Told {
 }
 
 impl Told {
+    fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.messages.is_empty()
+    }
+
     fn includes(&self, other: &Told) -> bool {
         other.writes.iter().all(|write| self.writes.contains(write))
             && other.messages.iter().all(|message| self.messages.contains(message))
@@ -368,6 +392,7 @@ impl Run<'_> {
                 log.unknown = taint != 0;
             }
         }
+        self.flags_of.moves = vec![0; self.warps.len()];
         self.flags_of.liveness = Some(Rc::new(Liveness::new(&self.code, self.entry.registers)));
     }
 
@@ -551,7 +576,8 @@ impl Run<'_> {
         let Some((_, log)) = self.flags_of.logs.get_mut(&key) else { return };
         // Who only looks need not look at what the last operation left.
         log.uses.not_queue = true;
-        let Some(told) = log.told_by_all(question, per) else { return };
+        let Some(possible) = log.possible(question) else { return };
+        let told = log.told_by_all(question, &possible, per);
         let message = |(at, index): &(usize, usize)| Rc::clone(&log.writes[*at].messages[*index]);
         let messages: Vec<Rc<Message>> = told.messages.iter().map(message).collect();
         self.take_messages(warp as usize, lane, &messages, access.order.acquires(), access.scope);
@@ -753,36 +779,27 @@ impl Run<'_> {
         if !self.flags_of.on {
             return;
         }
-        let per = self.launch.ctas_per_cluster();
+        let decisions = self.flags_of.decisions.iter();
+        let deciding: BTreeSet<QuestionId> =
+            decisions.flat_map(|decision| self.flags_of.symbols.reads(decision.node).iter().copied()).collect();
         let mut doubts = BTreeSet::new();
         let mut values: Vec<Option<Vec<u64>>> = Vec::with_capacity(self.flags_of.questions.len());
-        for question in &self.flags_of.questions {
-            if let Some(given) = &question.forced {
-                values.push(Some(given.iter().copied().collect()));
+        for (id, question) in self.flags_of.questions.iter().enumerate() {
+            // Of a read that decided nothing, did not wait and was told nothing, any value will do.
+            let matters =
+                deciding.contains(&(id as QuestionId)) || !question.again.is_empty() || !question.told.is_empty();
+            if limits::is_over() || !matters {
+                values.push(None);
                 continue;
             }
-            let found = self.flags_of.logs.get(&(question.place.0, question.place.1));
-            let possible = found.and_then(|(_, log)| log.possible(question));
-            // With what is left when everybody else is done, nobody waits.
-            let waits =
-                |found: &Reach| found.states.iter().any(|state| state.full && question.again.contains(&state.value));
-            if possible.as_ref().is_some_and(|(found, _)| waits(found)) {
+            let (possible, is_right) = self.checked_question(question);
+            values.push(possible);
+            if !is_right {
                 doubts.insert(Doubt::Flags { pc: question.pc });
             }
-            values.push(possible.map(|(found, _)| {
-                let ends = found.states.iter().map(|state| state.value);
-                let ends: BTreeSet<u64> = ends.filter(|value| !question.again.contains(value)).collect();
-                ends.into_iter().collect::<Vec<u64>>()
-            }));
-            // What this run has read is one of them.
-            let last = values.last_mut().expect("invariant: one was pushed");
-            if last.as_ref().is_some_and(|values| !values.contains(&question.value)) {
-                *last = None;
-            }
-            let told = found.and_then(|(_, log)| log.told_by_all(question, per)).unwrap_or_default();
-            if !told.includes(&question.told) {
-                doubts.insert(Doubt::Flags { pc: question.pc });
-            }
+        }
+        if limits::is_over() {
+            self.end_by_limit();
         }
         // In the case that is looked at, the others took their tickets before.
         for (key, (_, log)) in &self.flags_of.logs {
@@ -800,6 +817,26 @@ impl Run<'_> {
         }
         doubts.into_iter().for_each(|doubt| self.doubt(doubt));
         self.check_turns();
+    }
+
+    /// The values with which a read ends its wait, if they are known; and whether it ends, and was told the truth.
+    fn checked_question(&self, question: &Question) -> (Option<Vec<u64>>, bool) {
+        if let Some(given) = &question.forced {
+            return (Some(given.iter().copied().collect()), true);
+        }
+        let found = self.flags_of.logs.get(&(question.place.0, question.place.1));
+        let Some((log, possible)) = found.and_then(|(_, log)| Some((log, log.possible(question)?))) else {
+            return (None, question.told.is_empty());
+        };
+        let states = &possible.0.states;
+        // With what is left when everybody else is done, nobody waits.
+        let waits = states.iter().any(|state| state.full && question.again.contains(&state.value));
+        let told = log.told_by_all(question, &possible, self.launch.ctas_per_cluster());
+        let ends = states.iter().map(|state| state.value).filter(|value| !question.again.contains(value));
+        let ends: BTreeSet<u64> = ends.collect();
+        // What this run has read is one of them.
+        let values = ends.contains(&question.value).then(|| ends.into_iter().collect());
+        (values, !waits && told.includes(&question.told))
     }
 
     fn is_determined(&self, decision: &Decision, values: &[Option<Vec<u64>>]) -> bool {
@@ -832,6 +869,10 @@ impl Run<'_> {
                 let fragment = &self.warps[warp].fragments[index];
                 if fragment.blocked != Some(Block::Question) {
                     continue;
+                }
+                if limits::is_over() {
+                    self.end_by_limit();
+                    return false;
                 }
                 match self.try_question(warp, index) {
                     Answer::Goes => return true,
@@ -895,6 +936,12 @@ impl Run<'_> {
         if self.flags_of.pending.get(&key) == Some(&pending) {
             return Answer::Waits;
         }
+        // A ghost would come to the same end. (Each lane that goes on would have all others tried again.)
+        if let Some((before, stuck, at)) = self.flags_of.stuck.get(&key)
+            && (*before, *at) == (pending, self.moved(warp, *stuck))
+        {
+            return Answer::Unclear;
+        }
         let now = self.memory.read(At::Memory(place.0, place.1), access.ty.bytes(), 0);
         let mut question = self.new_question(warp, fragment.pc, lane, access, place, now);
         // The instruction that asks has not been counted yet.
@@ -902,18 +949,32 @@ impl Run<'_> {
         let Some((found, _)) = log.possible(&question) else { return Answer::Unclear };
         let mut values: BTreeSet<u64> = found.states.iter().map(|state| state.value).collect();
         values.insert(now);
-        let (again, unclear) = self.try_values(warp, index, lane, now, &values);
+        let (again, stuck) = self.try_values(warp, index, lane, now, &values);
         if again.contains(&now) {
             self.flags_of.pending.insert(key, pending);
             return Answer::Waits;
         }
         self.flags_of.pending.remove(&key);
         self.flags_of.again.insert(key, again);
-        if unclear {
+        if stuck != Stuck::Nowhere {
+            self.flags_of.stuck.insert(key, (pending, stuck, self.moved(warp, stuck)));
             return Answer::Unclear;
         }
         self.admit(warp, index);
         Answer::Goes
+    }
+
+    /// Changes when somebody has moved who may free the lanes of this warp, or written what they read.
+    fn moved(&self, warp: usize, stuck: Stuck) -> (u64, u64) {
+        let moves = &self.flags_of.moves;
+        let moved = match stuck {
+            Stuck::UntilCtaMoves => {
+                let first = (self.warps[warp].cta * self.warps_per_cta) as usize;
+                moves[first..first + self.warps_per_cta as usize].iter().sum()
+            }
+            _ => moves[warp],
+        };
+        (moved, self.memory.version)
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use crate::code::op::{Combine, Compare, Function, Register, Round};
 use crate::code::ty::Ty;
 use crate::run::compute;
+use crate::run::warp::lanes;
 
 /// The number of a strong read.
 pub(in crate::run) type QuestionId = u32;
@@ -65,10 +66,18 @@ pub(in crate::run) struct Symbols {
     nodes: Vec<Entry>,
     /// Of a register of a warp, by lane: the node plus one.
     registers: HashMap<(u32, Register), Box<[NodeId; 32]>>,
+    /// While changes can be undone: what was where, oldest first. (A copy of all registers took most of the time where
+    /// hundreds of lanes wait: CUB's radix sort.)
+    journal: Option<Vec<Old>>,
 }
 
-/// What a ghost puts back.
-pub(in crate::run) type Saved = HashMap<(u32, Register), Box<[NodeId; 32]>>;
+/// What a register of a warp and a lane had, as in `registers`.
+#[derive(Debug)]
+struct Old {
+    register: (u32, Register),
+    lane: u32,
+    node: NodeId,
+}
 
 impl Symbols {
     pub(in crate::run) fn read(&mut self, question: QuestionId) -> NodeId {
@@ -109,26 +118,36 @@ impl Symbols {
     }
 
     pub(in crate::run) fn set(&mut self, warp: usize, register: Register, lane: u32, node: NodeId) {
-        let lanes = self.registers.entry((warp as u32, register)).or_insert_with(|| Box::new([0; 32]));
-        lanes[lane as usize] = node + 1;
+        let register = (warp as u32, register);
+        let lanes = self.registers.entry(register).or_insert_with(|| Box::new([0; 32]));
+        let old = std::mem::replace(&mut lanes[lane as usize], node + 1);
+        if let Some(journal) = &mut self.journal {
+            journal.push(Old { register, lane, node: old });
+        }
     }
 
     pub(in crate::run) fn clear(&mut self, warp: usize, register: Register, mask: u32) {
-        if let Some(lanes) = self.registers.get_mut(&(warp as u32, register)) {
-            for lane in 0..32 {
-                if mask & (1 << lane) != 0 {
-                    lanes[lane] = 0;
-                }
+        let register = (warp as u32, register);
+        let Some(nodes) = self.registers.get_mut(&register) else { return };
+        for lane in lanes(mask) {
+            let node = std::mem::take(&mut nodes[lane as usize]);
+            if let (Some(journal), true) = (&mut self.journal, node != 0) {
+                journal.push(Old { register, lane, node });
             }
         }
     }
 
-    pub(in crate::run) fn save(&self) -> Saved {
-        self.registers.clone()
+    /// From now on, what registers hold can be put back.
+    pub(in crate::run) fn begin(&mut self) {
+        self.journal = Some(Vec::new());
     }
 
-    pub(in crate::run) fn restore(&mut self, saved: Saved) {
-        self.registers = saved;
+    pub(in crate::run) fn undo(&mut self) {
+        for old in self.journal.take().into_iter().flatten().rev() {
+            if let Some(nodes) = self.registers.get_mut(&old.register) {
+                nodes[old.lane as usize] = old.node;
+            }
+        }
     }
 
     /// The value if the reads return these. None where PTX leaves the result open.
