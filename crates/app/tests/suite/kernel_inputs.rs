@@ -312,6 +312,35 @@ fn a_dependent_launch_waits_by_itself() {
     says(&two(&format!("{one_waits}bar.sync 0;"), launches), 0, "2 launches: 2 proved");
 }
 
+/// PTX ISA 9.7.15.14: the third launch starts when the second says that it may. CUB's radix sort relies on it.
+#[test]
+fn a_launch_in_between_hands_on_what_it_has_waited_for() {
+    let run = |between: &str| {
+        let folder = Folder::new();
+        let get = "ld.global.u32 %r6, [%rd4];\nst.global.u32 [%rd5], %r6;";
+        folder.write("k.ptx", module(&[("put", RIGHT), ("between", between), ("get", get)]));
+        let parameters = "[[launch.parameter]]\nbuffer = \"x\"\n[[launch.parameter]]\nbuffer = \"y\"\n";
+        let launch = |entry: &str, pdl: bool| format!("[[launch]]\nentry = \"{entry}\"\npdl = {pdl}\n{parameters}");
+        let launches = [launch("put", false), launch("between", true), launch("get", true)].concat();
+        let buffers = "[[buffer]]\nname = \"x\"\nbytes = 256\n[[buffer]]\nname = \"y\"\nbytes = 256\n";
+        folder.write("k.toml", format!("block = 64\n{buffers}{launches}"));
+        fencepost(&folder, &["kernel", "k.ptx", "--launch", "k.toml"])
+    };
+    let (wait, launch) = ("griddepcontrol.wait;\n", "griddepcontrol.launch_dependents;\n");
+    let handed_on = run(&format!("{wait}{launch}"));
+    says(&handed_on, 0, "assumed: launches that the one before a dependent launch has waited for are over");
+    says(&handed_on, 0, "3 launches: 3 proved");
+    says(&run(wait), 0, "3 launches: 3 proved");
+    // Who lets others start first has not waited yet, and who does not wait at all tells nothing.
+    says(&run(&format!("{launch}{wait}")), 1, "the kernels may run at the same time");
+    says(&run(launch), 1, "the kernels may run at the same time");
+    // One thread lets others start before another has waited.
+    let one = format!("setp.ne.u32 %p3, %r1, 0;\n@%p3 bra L;\n{wait}L:\n{launch}");
+    says(&run(&one), 1, "the kernels may run at the same time");
+    let all = format!("setp.ne.u32 %p3, %r1, 0;\n@%p3 bra L;\n{wait}L:\nbar.sync 0;\n{launch}");
+    says(&run(&all), 0, "3 launches: 3 proved");
+}
+
 #[test]
 fn a_launch_after_one_that_is_not_proved_is_not_proved() {
     let folder = Folder::new();

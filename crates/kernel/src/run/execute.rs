@@ -474,7 +474,7 @@ impl Run<'_> {
             }
             Op::SetMaxRegisters { count, .. } => self.set_max_registers(warp, pc, active, *count),
             Op::GridWait => self.grid_wait(warp, active),
-            Op::GridLaunchDependents => {}
+            Op::GridLaunchDependents => self.grid_launch(warp, active),
             Op::Unmodelled { text, to } => {
                 self.doubt(Doubt::Unmodelled { pc, text: text.clone() });
                 let class = taint::STUB;

@@ -1,9 +1,10 @@
 //! What somebody outside wants to see of a run besides its answer: a timeline for the picture of a pipeline, and which
 //! accesses a dependent launch makes before it has waited for the launch before it. Neither changes the run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Run;
+use super::warp::lanes;
 use crate::code::op::Pc;
 use crate::order::clock::Object;
 use crate::order::clock::waiter;
@@ -104,11 +105,25 @@ impl Timeline {
 #[derive(Debug, Default)]
 pub struct Early {
     object: Object,
-    /// Some thread has waited.
-    pub waited: bool,
+    /// CTAs of which some thread has waited, and those that let dependent launches start before they knew.
+    waiting: BTreeSet<Cta>,
+    premature: BTreeSet<Cta>,
     pub accesses: Vec<EarlyAccess>,
     /// There were more.
     pub cut: bool,
+}
+
+impl Early {
+    /// Some thread has waited: so has the launch, when it ends.
+    pub fn waited(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// A launch that depends on this one starts when the one before this has ended: dependent launches start when each CTA
+    /// has said that they may, or has ended (9.7.15.14), and one CTA does so behind its wait only.
+    pub fn holds_back(&self) -> bool {
+        !self.waiting.is_subset(&self.premature)
+    }
 }
 
 #[derive(Copy, Clone, Debug)]
@@ -173,13 +188,24 @@ impl Run<'_> {
     }
 
     pub(super) fn grid_wait(&mut self, warp: usize, active: u32) {
+        let cta = self.warps[warp].cta;
         let Some(early) = &mut self.early else { return };
-        early.waited = true;
+        early.waiting.insert(cta);
         let object = early.object;
         let by = waiter(warp as u32, active.trailing_zeros());
         self.order.change(warp as u32, active, |views, _| {
             std::rc::Rc::make_mut(&mut views.known).complete(object, 1, by);
         });
+    }
+
+    /// Dependent launches may start, as far as this CTA is concerned.
+    pub(super) fn grid_launch(&mut self, warp: usize, active: u32) {
+        let cta = self.warps[warp].cta;
+        let Some(early) = &mut self.early else { return };
+        let knows = |lane: u32| self.order.views(warp as u32, lane).known.base.threads.steps(early.object) > 0;
+        if !lanes(active).all(knows) {
+            early.premature.insert(cta);
+        }
     }
 
     pub(super) fn watch_end(&mut self, cta: Cta, end: End) {

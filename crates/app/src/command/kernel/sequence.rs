@@ -23,9 +23,25 @@ struct Done<'m> {
     /// The run that gave the memory came to its end.
     is_whole: bool,
     all: Footprint,
-    /// What it did before it waited, if it is a dependent launch; and whether it waited.
-    early: Option<(Footprint, bool)>,
+    dependent: Option<Dependent>,
+    /// The launches before it that have ended when it starts, and those of them that only a launch between has waited for.
+    ended: Vec<bool>,
+    handed_on: Vec<bool>,
 }
+
+/// What is known of a launch that may start before the one before it has ended.
+struct Dependent {
+    /// What it did before it waited.
+    early: Footprint,
+    waited: bool,
+    /// Launches that depend on it start when it has waited.
+    holds_back: bool,
+}
+
+/// Printed where the order of two launches rests on it: the ISA says of `launch_dependents` only that a fence before it
+/// tells the dependent launch of what comes before the fence (9.7.15.14). CUB's radix sort has none.
+const HANDED_ON: &str = "launches that the one before a dependent launch has waited for are over for the dependent one too, \
+                         without a fence before griddepcontrol.launch_dependents";
 
 pub(super) fn check(work: &Work, program: &Program, targets: Vec<(Target, &Step)>, answered: &mut Answered) {
     let ended = program.ended_before();
@@ -57,11 +73,16 @@ pub(super) fn check(work: &Work, program: &Program, targets: Vec<(Target, &Step)
             add_doubt(&mut told, &Doubt::Before);
         }
         let all = Footprint::of(&outcome.order, objects(&target));
-        let early = outcome.early.as_ref().map(|early| (Footprint::of_early(early, objects(&target)), early.waited));
+        let dependent = outcome.early.as_ref().map(|early| Dependent {
+            early: Footprint::of_early(early, objects(&target)),
+            waited: early.waited(),
+            holds_back: early.holds_back(),
+        });
         let now_buffers = target.launch.buffers.len();
         let is_whole = outcome.findings.is_empty() && outcome.doubts.is_empty();
-        let own = Done { target, told, is_whole, all, early };
-        let own = compare(own, &mut done, &ended, program);
+        let (ended, handed_on) = ended_before(&ended[done.len()], step, &done, program);
+        let own = Done { target, told, is_whole, all, dependent, ended, handed_on };
+        let own = compare(own, &mut done, program);
         (memory, variables) = carry(outcome, now_buffers, key, variables);
         done.push(own);
     }
@@ -105,16 +126,40 @@ fn carry(outcome: Outcome, buffers: usize, key: *const Module, mut variables: Va
     (memory, variables)
 }
 
+/// Of a launch, those that have ended before it starts by the order of the host, or since the launch that it depends on has
+/// waited for them before it let others start; and which of them only the latter is true of.
+fn ended_before(by_host: &[bool], step: &Step, done: &[Done], program: &Program) -> (Vec<bool>, Vec<bool>) {
+    let mut ended = by_host[..done.len()].to_vec();
+    let mut handed_on = vec![false; done.len()];
+    let previous = (0..done.len()).rev().find(|other| program.steps[*other].stream == step.stream);
+    let Some(previous) = previous.filter(|_| step.pdl) else { return (ended, handed_on) };
+    let holds_back = done[previous].dependent.as_ref().is_some_and(|own| own.holds_back);
+    let awaited = if holds_back { awaited(previous, done, program) } else { vec![false; previous] };
+    for (other, is_over) in awaited.iter().zip(&done[previous].ended).map(|(a, b)| a | b).enumerate() {
+        handed_on[other] = is_over && !ended[other];
+        ended[other] |= is_over;
+    }
+    (ended, handed_on)
+}
+
 /// Adds the races with launches that may run at the same time; those are no longer proved either.
-fn compare<'m>(mut own: Done<'m>, done: &mut [Done], ended: &[Vec<bool>], program: &Program) -> Done<'m> {
+fn compare<'m>(mut own: Done<'m>, done: &mut [Done], program: &Program) -> Done<'m> {
     let index = done.len();
-    let awaited = awaited(index, done, ended, program);
-    for other in (0..index).filter(|other| !ended[index][*other]) {
+    let awaited = awaited(index, done, program);
+    for other in (0..index).filter(|other| !own.ended[*other] || own.handed_on[*other]) {
         let shared = shared(&done[other].target, &own.target);
-        let found = match &own.early {
-            Some((early, _)) if awaited[other] => between(&done[other].all, early, shared),
+        let found = match &own.dependent {
+            Some(dependent) if awaited[other] => between(&done[other].all, &dependent.early, shared),
             _ => between(&done[other].all, &own.all, shared),
         };
+        if own.handed_on[other] {
+            if (found.synchronise || !found.conflicts.is_empty())
+                && !own.told.assumptions.iter().any(|it| it == HANDED_ON)
+            {
+                own.told.assumptions.push(HANDED_ON.to_owned());
+            }
+            continue;
+        }
         own.told = with_races(own.told, &own.target, &done[other], &found);
         if !found.conflicts.is_empty() {
             add_doubt(&mut done[other].told, &Doubt::Disturbed);
@@ -128,17 +173,17 @@ fn compare<'m>(mut own: Done<'m>, done: &mut [Done], ended: &[Vec<bool>], progra
 
 /// The launches that have ended behind `griddepcontrol.wait` of a dependent one: the launch before it in its stream, those
 /// that had ended before that one started, and those that it has waited for itself.
-fn awaited(index: usize, done: &[Done], ended: &[Vec<bool>], program: &Program) -> Vec<bool> {
+fn awaited(index: usize, done: &[Done], program: &Program) -> Vec<bool> {
     let mut awaited = vec![false; index];
     let mut at = index;
     loop {
         let stream = &program.steps[at].stream;
         let Some(previous) = (0..at).rev().find(|other| program.steps[*other].stream == *stream) else { break };
         awaited[previous] = true;
-        for (slot, is_over) in awaited.iter_mut().zip(&ended[previous]) {
+        for (slot, is_over) in awaited.iter_mut().zip(&done[previous].ended) {
             *slot |= *is_over;
         }
-        if !done[previous].early.as_ref().is_some_and(|(_, waited)| *waited) {
+        if !done[previous].dependent.as_ref().is_some_and(|own| own.waited) {
             break;
         }
         at = previous;
