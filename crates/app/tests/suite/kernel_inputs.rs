@@ -209,7 +209,7 @@ fn a_parameter_points_to_a_variable() {
         fencepost(&folder, &["kernel", "k.ptx", "--launch", "k.toml"])
     };
     says(&run("buffer = \"a\""), 0, "proved");
-    says(&run("variable = \"table\""), 1, "no proxy fence stands between them, at `table` + 0");
+    says(&run("variable = \"table\""), 1, "is written by the kernel, at `table` + 0");
     says(&run("variable = \"table\"\noffset = 4"), 1, "table + 256, which has 256 bytes");
     says(&run("variable = \"table\"\noffset = 257"), 2, "the offset is 257; the variable has 256 bytes");
     says(&run("variable = \"tables\""), 2, "the module has no global or constant variable `tables`");
