@@ -40,6 +40,9 @@ pub struct Fault {
     pub near: Option<(String, i64, u64)>,
 }
 
+/// The number of a symbol that was stored, and its size.
+type Symbol = (u32, u8);
+
 pub struct Memory {
     pub buffers: Vec<Buffer>,
     pub shared: Vec<Buffer>,
@@ -52,13 +55,13 @@ pub struct Memory {
     pub version: u64,
     /// The same of what each thread has to itself.
     pub local_version: u64,
-    /// Numbers of symbols that were stored, with their sizes.
-    symbols: BTreeMap<(Region, u64), (u32, u8)>,
+    /// Symbols that were stored.
+    symbols: BTreeMap<(Region, u64), Symbol>,
     /// What to put back, and the version before.
     journal: Option<(u64, Vec<Change>)>,
     /// The same for local memory: thread, place, bytes.
     local_journal: Vec<(u32, u64, Content)>,
-    symbol_journal: Vec<((Region, u64), Option<(u32, u8)>)>,
+    symbol_journal: Vec<((Region, u64), Option<Symbol>)>,
 }
 
 /// What some bytes were before a write.
@@ -411,18 +414,18 @@ impl Memory {
         }
     }
 
-    pub fn set_symbol(&mut self, region: Region, offset: u64, symbol: (u32, u8)) {
+    pub fn set_symbol(&mut self, region: Region, offset: u64, symbol: Symbol) {
         let old = self.symbols.insert((region, offset), symbol);
         self.note_symbol((region, offset), old);
     }
 
-    fn note_symbol(&mut self, key: (Region, u64), old: Option<(u32, u8)>) {
+    fn note_symbol(&mut self, key: (Region, u64), old: Option<Symbol>) {
         if self.journal.is_some() {
             self.symbol_journal.push((key, old));
         }
     }
 
-    pub fn symbol_at(&self, region: Region, offset: u64) -> Option<(u32, u8)> {
+    pub fn symbol_at(&self, region: Region, offset: u64) -> Option<Symbol> {
         self.symbols.get(&(region, offset)).copied()
     }
 

@@ -133,7 +133,7 @@ pub(super) struct Flags {
     /// Lanes that wait, with what they ask for.
     pending: BTreeMap<(u32, u32), Asked>,
     /// Lanes that are stuck with some value, and when they were.
-    stuck: BTreeMap<(u32, u32), (Asked, Stuck, (u64, u64))>,
+    halted: BTreeMap<(u32, u32), Halted>,
     /// How many instructions each warp has executed, rounds of ghosts not counted.
     moves: Vec<u64>,
     /// Of a question that is about to be asked: values that lead back to it.
@@ -144,6 +144,13 @@ pub(super) struct Flags {
 
 /// A question before it is asked: the instruction, the place, and how many writes that has.
 type Asked = (Pc, Place, usize);
+
+/// A lane that is stuck with some value of its question, and [`Run::moved`] then.
+struct Halted {
+    asked: Asked,
+    stuck: Stuck,
+    moved: (u64, u64),
+}
 
 /// Prefixes times reads that one decision is looked at for.
 const MOST_CASES: usize = 4096;
@@ -937,8 +944,8 @@ impl Run<'_> {
             return Answer::Waits;
         }
         // A ghost would come to the same end. (Each lane that goes on would have all others tried again.)
-        if let Some((before, stuck, at)) = self.flags_of.stuck.get(&key)
-            && (*before, *at) == (pending, self.moved(warp, *stuck))
+        if let Some(before) = self.flags_of.halted.get(&key)
+            && (before.asked, before.moved) == (pending, self.moved(warp, before.stuck))
         {
             return Answer::Unclear;
         }
@@ -957,7 +964,8 @@ impl Run<'_> {
         self.flags_of.pending.remove(&key);
         self.flags_of.again.insert(key, again);
         if stuck != Stuck::Nowhere {
-            self.flags_of.stuck.insert(key, (pending, stuck, self.moved(warp, stuck)));
+            let halted = Halted { asked: pending, stuck, moved: self.moved(warp, stuck) };
+            self.flags_of.halted.insert(key, halted);
             return Answer::Unclear;
         }
         self.admit(warp, index);
