@@ -532,7 +532,8 @@ pub enum Op {
         from: Place,
         bytes: Source,
         completion: Completion,
-        reduce: bool,
+        /// Of a reduction: the bytes of an element.
+        reduce: Option<u8>,
     },
     BulkPrefetch,
     TensorLoad {

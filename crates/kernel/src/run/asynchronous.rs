@@ -32,7 +32,7 @@ impl Run<'_> {
             Op::BulkWait { pending, reads_only } => self.wait_bulk(warp, active, *pending, *reads_only),
             Op::CopyAsyncArrive { at, no_increment } => self.copy_arrive(warp, pc, active, *at, *no_increment),
             Op::BulkLoad { to, from, bytes, completion, multicast } => {
-                self.bulk(warp, pc, active, *to, *from, *bytes, *completion, *multicast, false);
+                self.bulk(warp, pc, active, *to, *from, *bytes, *completion, *multicast, None);
             }
             Op::BulkStore { to, from, bytes, completion, reduce } => {
                 self.bulk(warp, pc, active, *to, *from, *bytes, *completion, None, *reduce);
@@ -59,6 +59,11 @@ impl Run<'_> {
     }
 
     pub(super) fn strand_record(&mut self, warp: usize, pc: Pc, kind: Kind, path: Path) -> u32 {
+        self.record_of_elements(warp, pc, kind, path, 0)
+    }
+
+    /// Of a reduction each element is a strong access (9.7.10.28.4.2).
+    fn record_of_elements(&mut self, warp: usize, pc: Pc, kind: Kind, path: Path, size: u8) -> u32 {
         let strong = (kind == Kind::Atomic).then_some(crate::code::op::Scope::Gpu);
         let record = Record {
             pc,
@@ -68,7 +73,7 @@ impl Run<'_> {
             kind,
             path,
             strong,
-            size: 0,
+            size,
         };
         self.covered.strands += 1;
         self.order.record(record)
@@ -240,7 +245,7 @@ impl Run<'_> {
         bytes: Source,
         completion: Completion,
         multicast: Option<Source>,
-        reduce: bool,
+        reduce: Option<u8>,
     ) {
         self.effect(warp, pc, active);
         for lane in lanes(active) {
@@ -263,7 +268,7 @@ impl Run<'_> {
                 continue;
             }
             let mut data = self.memory.content(source, at, length);
-            if reduce {
+            if reduce.is_some() {
                 data = data.with(self.taints.class(taint::FLOAT));
             }
             let own = if let Region::Shared(cta) = target { cta } else { 0 };
@@ -282,8 +287,8 @@ impl Run<'_> {
                 let is_many = multicast.is_some();
                 let strand =
                     if is_many { self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false) } else { reader };
-                let kind = if reduce { Kind::Atomic } else { Kind::Write };
-                let write = self.strand_record(warp, pc, kind, Path::Async(strand));
+                let kind = if reduce.is_some() { Kind::Atomic } else { Kind::Write };
+                let write = self.record_of_elements(warp, pc, kind, Path::Async(strand), reduce.unwrap_or(0));
                 self.touch_strand(write, strand, lane, target, Bytes::new(offset, length), 0);
                 self.memory.put_content(target, offset, &data);
                 self.finish(warp, pc, lane, strand, completion, receiver, is_many, length);
@@ -579,8 +584,8 @@ impl Run<'_> {
             let strand = self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false);
             self.read_map(warp, pc, lane, strand, place, address);
             let read = self.strand_record(warp, pc, Kind::Read, Path::Async(strand));
-            let kind = if reduce { Kind::Atomic } else { Kind::Write };
-            let write = self.strand_record(warp, pc, kind, Path::Async(strand));
+            let (kind, size) = if reduce { (Kind::Atomic, map.element.bits() as u8 / 8) } else { (Kind::Write, 0) };
+            let write = self.record_of_elements(warp, pc, kind, Path::Async(strand), size);
             for range in crate::footprint::join(pieces.iter().map(|piece| piece.shared).collect()) {
                 self.touch_shared(warp, pc, lane, read, strand, region, range);
             }

@@ -76,11 +76,12 @@ fn bulk(context: &Context, reduce: bool) -> Decoded<Op> {
     let (to, from) = spaces(context);
     let (to, from) = (context.place(0, to)?, context.place(1, from)?);
     let bytes = context.from(2, Ty::U32)?;
+    let reduce = if reduce { Some(context.ty()?.bytes() as u8) } else { None };
     if context.has("mbarrier::complete_tx::bytes") {
         let completion = Completion::Mbarrier(
             context.place(3, if to.space == Space::Shared { Space::Shared } else { Space::SharedCluster })?,
         );
-        if from.space == Space::Global && !reduce {
+        if from.space == Space::Global && reduce.is_none() {
             return Ok(Op::BulkLoad { to, from, bytes, completion, multicast: multicast(context, 4)? });
         }
         return Ok(Op::BulkStore { to, from, bytes, completion, reduce });
