@@ -166,6 +166,11 @@ impl Clock {
         if told.by == 0 || told.by != issuer || told.by == asked_by { self.steps(object) } else { told.others }
     }
 
+    /// Whether one who waits for so many steps learns of them, or of who tells of them.
+    pub fn learns(&self, object: Object, steps: u32) -> bool {
+        self.steps(object) < steps || self.told(object as usize).by != 0
+    }
+
     pub fn complete(&mut self, object: Object, steps: u32) {
         self.complete_by(object, steps, 0);
     }

@@ -528,8 +528,8 @@ struct Check<'a> {
     repeats: bool,
     any_repeats: bool,
     memo: &'a mut Memo,
-    /// Accesses to the cell under way that come before through a strand.
-    through: Vec<RecordId>,
+    /// Accesses to the cell under way that come before through a strand, lane by lane.
+    through: Vec<(RecordId, Lane)>,
     races: Vec<(RecordId, Lane, u64)>,
     unordered_writer: bool,
     disturbed: Vec<RecordId>,
@@ -604,11 +604,11 @@ impl Check<'_> {
             if self.ordered(earlier.record, &record, lane) {
                 continue;
             }
-            if self.later.record.kind.writes() && self.through_strand(earlier.record, &record, lane, readers) {
-                self.through.push(earlier.record);
+            if self.later.record.kind.writes() && self.through_strand(earlier, bytes, &record, lane, readers) {
+                self.through.push((earlier.record, lane));
                 continue;
             }
-            if self.morally_strong(&record, earlier.bytes == bytes) {
+            if self.morally_strong(&record) {
                 self.unordered_writer |= record.kind.writes() && self.later.record.kind != Kind::Write;
                 if self.later.record.kind.writes()
                     && record.kind != Kind::Write
@@ -638,9 +638,17 @@ impl Check<'_> {
     }
 
     /// On one location orders run through a strand: what comes before its access comes before a write after it
-    /// (`preserved` in causality.cat).
-    fn through_strand(&mut self, id: RecordId, earlier: &Record, lane: Lane, readers: &shadow::Entries) -> bool {
-        readers.iter().any(|between| {
+    /// (`preserved` in causality.cat). One location is every byte that the two have in common.
+    fn through_strand(
+        &mut self,
+        entry: &Entry,
+        bytes: u8,
+        earlier: &Record,
+        lane: Lane,
+        readers: &shadow::Entries,
+    ) -> bool {
+        let (id, common) = (entry.record, entry.bytes & bytes);
+        readers.iter().filter(|between| common & !between.bytes == 0).any(|between| {
             let record = &self.records[between.record as usize];
             // What a warp does later does not come before.
             if record.warp == earlier.warp && record.time < earlier.time {
@@ -656,8 +664,10 @@ impl Check<'_> {
         })
     }
 
-    /// Two strong operations that include each other, through the same proxy, on exactly the same bytes (8.7).
-    fn morally_strong(&self, earlier: &Record, same_bytes: bool) -> bool {
+    /// Two strong operations that include each other, through the same proxy, on exactly the same bytes (8.7): elements are
+    /// aligned to their size, so that two of one size that have a byte in common have all of them; those of a vector are
+    /// accesses of their own (8.2.4).
+    fn morally_strong(&self, earlier: &Record) -> bool {
         let later = self.later.record;
         if earlier.kind == Kind::Mbarrier && later.kind == Kind::Mbarrier {
             return true;
@@ -672,7 +682,7 @@ impl Check<'_> {
         };
         // Two asynchronous reductions are atomic to each other.
         let alike = generic || matches!((earlier.path, later.path), (Path::Async(_), Path::Async(_)));
-        alike && same_bytes && earlier.size == later.size && includes(a) && includes(b)
+        alike && earlier.size == later.size && includes(a) && includes(b)
     }
 
     /// Whether whoever comes after the later write comes after this access too, through whatever proxy.
@@ -688,7 +698,7 @@ impl Check<'_> {
         while lanes != 0 {
             let lane = lanes.trailing_zeros();
             lanes &= lanes - 1;
-            let before = self.through.contains(&earlier.record) || self.ordered(earlier.record, &record, lane);
+            let before = self.through.contains(&(earlier.record, lane)) || self.ordered(earlier.record, &record, lane);
             if !before || !self.dominated(&record, lane) {
                 return false;
             }
@@ -708,7 +718,8 @@ impl Check<'_> {
                     return true;
                 }
                 let knows = |pair: &views::Pair| pair.issue.knows(earlier.warp, lane, earlier.time);
-                knows(&known.base) && known.by_thread(self.later.region.domain()).is_some_and(knows)
+                // What a thread has fenced, base causality order knows.
+                known.by_thread(self.later.region.domain()).is_some_and(knows)
             }
             Path::GenericStrand(_) => {
                 let counts = |kind: Kind| kind == Kind::Mbarrier;

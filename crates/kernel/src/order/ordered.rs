@@ -288,15 +288,13 @@ impl Facts<'_> {
         match (earlier.path, later.record.path) {
             (Path::TensorThread, Path::TensorThread) => {
                 (earlier.warp == later.record.warp && lane == own)
-                    || known.base.threads.knows(earlier.warp, lane, earlier.time)
                     || known.execution.knows(earlier.warp, lane, earlier.time)
             }
             (Path::TensorThread, _) => {
                 let issued_by_all = later.strand.is_some_and(|strand| strand.collective);
                 (earlier.warp == later.record.warp && (lane == own || issued_by_all))
-                    || known.base.issue.knows(earlier.warp, lane, earlier.time)
                     // An allocation is over when its instruction is: of a pair of CTAs, in both.
-                    || (earlier.kind == Kind::Allocate && known.execution.knows(earlier.warp, lane, earlier.time))
+                    || known.execution.knows(earlier.warp, lane, earlier.time)
             }
             // A phase that was seen is enough; what a thread has waited for is handed over by a fence or by
             // synchronisation that orders memory (9.7.18.6.3).

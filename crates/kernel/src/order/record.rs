@@ -164,3 +164,44 @@ pub fn pipelined(first: Tensor, second: Tensor, same_thread: bool) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pairs of 9.7.18.6.2, and what each of them asks for.
+    #[test]
+    fn pairs_of_tensor_operations_are_pipelined() {
+        let mma = |accumulator: u32, n: u32| Tensor::Mma { accumulator, shape: (64, n), group: 1 };
+        let copy = |is_4x256b: bool, follows_mma: bool| Tensor::Copy { is_4x256b, group: 1, follows_mma };
+        let shift = Tensor::Shift { group: 1 };
+        for same_thread in [false, true] {
+            assert!(pipelined(mma(0, 8), mma(0, 8), same_thread));
+            assert!(!pipelined(mma(0, 8), mma(0, 16), same_thread) && !pipelined(mma(0, 8), mma(32, 8), same_thread));
+            assert!(pipelined(copy(false, true), mma(0, 8), same_thread) && pipelined(shift, mma(0, 8), same_thread));
+            assert!(pipelined(mma(0, 8), shift, same_thread));
+            assert!(pipelined(shift, copy(true, true), same_thread));
+            assert!(!pipelined(shift, copy(false, true), same_thread));
+            // From 9.4 on, and in one thread.
+            assert_eq!(pipelined(mma(0, 8), copy(true, true), same_thread), same_thread);
+            assert!(!pipelined(mma(0, 8), copy(true, false), same_thread));
+            assert!(!pipelined(copy(true, true), shift, same_thread) && !pipelined(Tensor::Load, shift, same_thread));
+        }
+        // One kernel has one group, and what breaks that is no pipeline.
+        let of_pair = |operation: Tensor| match operation {
+            Tensor::Mma { accumulator, shape, .. } => Tensor::Mma { accumulator, shape, group: 2 },
+            Tensor::Copy { is_4x256b, follows_mma, .. } => Tensor::Copy { is_4x256b, group: 2, follows_mma },
+            Tensor::Shift { .. } => Tensor::Shift { group: 2 },
+            other => other,
+        };
+        for (first, second) in [
+            (mma(0, 8), mma(0, 8)),
+            (shift, mma(0, 8)),
+            (mma(0, 8), shift),
+            (shift, copy(true, true)),
+            (mma(0, 8), copy(true, true)),
+        ] {
+            assert!(pipelined(first, second, true) && !pipelined(first, of_pair(second), true), "{first:?} {second:?}");
+        }
+    }
+}

@@ -237,7 +237,7 @@ impl Known {
                 continue;
             }
             for view in [&mut self.handed.threads, &mut self.handed.issue] {
-                if view.steps_told(*object, *by, 0) < *steps {
+                if view.learns(*object, *steps) {
                     Rc::make_mut(view).complete(*object, *steps);
                 }
             }
@@ -281,7 +281,7 @@ impl Known {
             }
         }
         for view in [&mut self.handed.threads, &mut self.handed.issue] {
-            if view.steps_told(object, by, 0) < steps {
+            if view.learns(object, steps) {
                 Rc::make_mut(view).complete_by(object, steps, by);
             }
         }
@@ -585,5 +585,39 @@ pub(super) fn with_own(known: &Known, times: &Times, cta: Cta, warp: Warp, lanes
 fn raise(view: &mut View, warp: Warp, lanes: u32, time: Time) {
     if time > 0 && !view.knows_all(warp, lanes, time) {
         Rc::make_mut(view).raise(warp, lanes, time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clock::waiter;
+    use super::*;
+
+    /// What one lane has waited for comes before its own fence, and not before one of several lanes.
+    #[test]
+    fn a_fence_hands_over_what_its_only_lane_has_waited_for() {
+        let (issuer, asks) = (waiter(0, 0), waiter(0, 1));
+        let steps_at_fence = |lanes: u32| {
+            let mut views = Views::default();
+            Rc::make_mut(&mut views.known).complete(3, 1, issuer);
+            views.fence_async(&[Domain::Global], 0, (0, lanes, 5));
+            views.gate(Domain::Global).map(|view| view.steps_told(3, issuer, asks))
+        };
+        assert_eq!(steps_at_fence(0b01), Some(1));
+        assert_eq!(steps_at_fence(0b11), Some(0));
+    }
+
+    /// Lanes that sent together: what one of them has waited for is told to the other, and not to itself.
+    #[test]
+    fn a_lane_is_not_told_what_it_has_waited_for() {
+        let (issuer, other) = (waiter(0, 0), waiter(0, 1));
+        let waits = Waits { warp: 0, lanes: 0b11, time: 4, steps: vec![(3, 1, issuer)] };
+        let told = |lane: Lane| {
+            let mut known = Known::default();
+            known.include_waits(&waits, 0, 1 << lane);
+            (known.handed.issue.steps_told(3, issuer, other), known.handed.issue.knows(0, 1 - lane, 4))
+        };
+        assert_eq!(told(0), (0, true));
+        assert_eq!(told(1), (1, true));
     }
 }

@@ -18,8 +18,8 @@ fn races(threads: Vec<(u32, Vec<Item>)>, layout: Layout) -> [Vec<(u32, u32)>; 2]
     runs(threads, layout).map(|kernel| kernel.races.into_iter().collect())
 }
 
-const WARP: Item = Item::WarpSync { mask: 3 };
-const MEET: [Item; 2] = [Item::ClusterArrive { relaxed: false }, Item::ClusterWait];
+pub(crate) const WARP: Item = Item::WarpSync { mask: 3 };
+pub(crate) const MEET: [Item; 2] = [Item::ClusterArrive { relaxed: false }, Item::ClusterWait];
 
 #[test]
 fn a_weak_store_races_in_spite_of_a_strong_one_behind_it() {
@@ -103,7 +103,7 @@ fn a_barrier_of_a_warp_orders_accesses_and_perhaps_copies() {
 }
 
 /// What the run and the axioms say under the weakest and the strongest readings: proved or not, and alike.
-fn agree(threads: Vec<(u32, Vec<Item>)>) -> [bool; 2] {
+pub(crate) fn agree(threads: Vec<(u32, Vec<Item>)>) -> [bool; 2] {
     let program = Program::new(threads);
     [Readings::Weakest, Readings::Strongest].map(|readings| {
         let compared = compare(&program, readings);
@@ -114,7 +114,7 @@ fn agree(threads: Vec<(u32, Vec<Item>)>) -> [bool; 2] {
     })
 }
 
-const OUT: [Item; 3] =
+pub(crate) const OUT: [Item; 3] =
     [Item::BulkStore { to: "gb", from: "sa" }, Item::BulkCommit, Item::BulkWait { pending: 0, reads: false }];
 
 #[test]
@@ -357,7 +357,7 @@ fn strong_accesses_compete_within_both_scopes_and_on_the_same_bytes() {
 }
 
 /// What a whole check of a kernel without parameters finds.
-fn found(body: &str, threads: u32) -> Vec<Finding> {
+pub(crate) fn found(body: &str, threads: u32) -> Vec<Finding> {
     let text = format!(
         ".version 9.0\n.target sm_100a\n.address_size 64\n.global .align 16 .b64 ga[2];\n.visible .entry k() {{\n\
          .shared .align 16 .b64 sa[2];\n.shared .align 8 .b64 ma;\n.shared .align 4 .u32 slot;\n\

@@ -22,6 +22,7 @@ mod locks;
 mod patterns;
 mod program;
 mod protocols;
+mod proxies;
 mod random;
 mod rules;
 mod sides;

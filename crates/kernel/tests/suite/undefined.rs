@@ -338,7 +338,7 @@ const COPY: &str = "@%p3 bra COPIED;\n@%p1 bra COPIED;\ntcgen05.cp.cta_group::2.
     tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r4], 3;\nCOPIED:\n";
 const TOLD: &str = "TOLD:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra TOLD;\n";
 
-fn races(report: &Report) -> bool {
+pub(crate) fn races(report: &Report) -> bool {
     report.findings.iter().any(|finding| matches!(finding, Finding::Race { .. }))
 }
 
@@ -352,6 +352,10 @@ fn an_allocation_for_a_pair_of_ctas_is_one_of_both() {
     // One of them comes alone.
     let alone = of_pair(&["@%p3 bra OVER;\n", &ALLOC.replace("bar.sync 0;", ""), "OVER:\n", MEET]);
     assert!(alone.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. })), "{alone:?}");
+    // The other CTA may not have started.
+    let early = format!(".shared .align 4 .b32 slot;\nmov.u32 %r9, slot;\n{ALLOC}{FREE}");
+    let early = answer_to(PAIR, "", &early);
+    assert!(breaks(&early, |what| matches!(what, Protocol::AccessBeforeStart { .. })), "{early:?}");
     let single = answer("", &ALLOC.replace("[%r9]", "[s]"));
     assert!(breaks(&single, |what| matches!(what, Protocol::TensorMemory(_))), "{single:?}");
 }
