@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use super::Run;
 use super::flag::symbol::{Node, Operand};
 use super::taint::{self, Read};
 use super::warp::{Asked, Block, lanes};
+use super::{Credit, Run};
 use crate::code::op::{Access, Atomic, Op, Order as MemoryOrder, Pc, Place, Register, Source, Space};
 use crate::code::ty;
 use crate::footprint::fragments::{Rows, Wmma};
@@ -436,6 +436,8 @@ impl Run<'_> {
         self.warps[warp].admitted &= !active;
         let size = access.ty.bytes();
         let record = self.access_record(warp, pc, access, Kind::Atomic);
+        let swaps = operation == Atomic::CompareAndSwap && to.is_some();
+        let attempt = swaps.then(|| self.access_record(warp, pc, access, Kind::Read));
         let mut read_taint = None;
         let mut changed = false;
         for lane in lanes(active) {
@@ -448,12 +450,19 @@ impl Run<'_> {
             // Whose turn it is, knows what those before have left.
             let in_turn = self.in_turn((region, offset));
             let known = Rc::clone(&self.order.views(warp as u32, lane).known.base.threads);
-            // Its own access comes before what it hears: it stands for the attempts that fail, which hear nothing and write, or
-            // read, while another thread has the lock.
-            self.set_writing(true);
-            let touched = self.touch_lane(warp, record, lane, region, offset, u64::from(size));
-            self.set_writing(false);
-            if to.is_some() {
+            // Attempts that fail hear nothing while another thread has the lock: they read, and an exchange writes too. An access
+            // before it hears stands for them. Where that one only reads, a swap comes behind what it hears.
+            let mut touched = Touched::default();
+            if let Some(attempt) = attempt {
+                touched = self.touch_lane(warp, attempt, lane, region, offset, u64::from(size));
+                self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
+            }
+            if !self.fails_here(warp, lane, access, attempt, from[0], at) {
+                self.set_writing(true);
+                touched = self.touch_lane(warp, record, lane, region, offset, u64::from(size));
+                self.set_writing(false);
+            }
+            if to.is_some() && attempt.is_none() {
                 self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
             }
             let thread = self.thread(warp, lane);
@@ -533,6 +542,22 @@ impl Run<'_> {
             }
             self.poll(warp, pc, active, access.place, true);
         }
+    }
+
+    /// Whether a compare-and-swap fails in a run that tells of itself only. In any other it might swap.
+    fn fails_here(
+        &self,
+        warp: usize,
+        lane: u32,
+        access: &Access,
+        attempt: Option<RecordId>,
+        expected: Source,
+        at: At,
+    ) -> bool {
+        let expected = access.ty.cut(self.warps[warp].get(expected, lane));
+        attempt.is_some()
+            && self.options.credit == Credit::Observed
+            && self.memory.read(at, access.ty.bytes(), self.thread(warp, lane)) != expected
     }
 
     /// `ldmatrix`, `stmatrix`, `wmma.load`, `wmma.store`: rows that lanes name, values that stay tokens.

@@ -311,6 +311,11 @@ fn attempts_that_fail_race_with_weak_accesses_of_the_holder() {
     assert_eq!(said(&body(&exchange, "ld.global.u32 %r9, [%rd1];"), 2, 32), Said::Race);
     assert_eq!(said(&body(&exchange, "ld.relaxed.gpu.global.u16 %r9, [%rd1];"), 2, 32), Said::Race);
     assert_eq!(said(&body(&take, "st.global.u32 [%rd1], 1;"), 2, 32), Said::Race);
+    // Compare-and-swap that fails does not write.
+    assert_eq!(said(&body(&take, "ld.global.u32 %r9, [%rd1];"), 2, 32), Said::Proved(2));
+    // One that takes the lock does: behind what it acquires, or beside it.
+    let fenced = format!("{TAKE}fence.acq_rel.gpu;\n");
+    assert_eq!(said(&body(&fenced, "ld.global.u32 %r9, [%rd1];"), 2, 32), Said::Race);
 }
 
 /// Release pattern (b) of 8.8: a release, and a strong write of the same thread to the same place behind it.
