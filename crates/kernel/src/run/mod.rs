@@ -424,13 +424,18 @@ impl<'a> Run<'a> {
                 None => known.execution.knows(access.warp, lane, access.time),
                 Some(strand) => self.order.is_over(strand, lane, &known.execution),
             };
-            // A relaxed arrival need not come after the accesses of its thread (9.7.15.3); operations on an mbarrier have
-            // happened when its phase is over.
+            // A relaxed arrival does not wait for the accesses of its thread (9.7.15.3), as an H200 shows; operations on an mbarrier
+            // have happened when its phase is over. What a value decides comes after the load of it, which is not followed here.
             let is_data = access.path.strand().is_none() && access.kind != Kind::Mbarrier;
-            if over && is_data && !known.base.threads.knows(access.warp, lane, access.time) {
+            let may_be_late = over && is_data && !known.base.threads.knows(access.warp, lane, access.time);
+            let returns = match &self.code[access.pc as usize].op {
+                Op::Store(..) | Op::Atomic { to: None, .. } => false,
+                _ => may_be_late,
+            };
+            if returns {
                 self.doubts.insert(Doubt::Matching { pc: access.pc, rule: crate::report::Rule::OwnerEnds });
             }
-            if !over {
+            if !over || (may_be_late && !returns) {
                 let thread = self.thread(access.warp as usize, lane);
                 let what = crate::report::Protocol::ExitBeforeAccess { owner };
                 self.find(3, access.pc, Finding::Protocol { pc: access.pc, thread, what });

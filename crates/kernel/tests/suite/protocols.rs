@@ -165,6 +165,14 @@ fn an_allocation_waits_for_columns() {
     // Who comes first is a matter of time.
     let report = two_warps(&own(0, 512), &own(4, 512));
     assert!(doubted(&report, Rule::Columns), "{report:?}");
+    // The first is known to the second, which has room beside it, but not for two more.
+    let first = format!("{}bar.sync 0;\nbar.warp.sync -1;\n{}", [&alloc(0, 256), READ].concat(), free(256));
+    let two = format!("bar.sync 0;\n{}{}", alloc(4, 256), alloc(8, 256))
+        + "bar.warp.sync -1;\nld.shared.u32 %r10, [%r9+4];\nld.shared.u32 %r11, [%r9+8];\n"
+        + &free(256)
+        + &free(256).replace("%r10", "%r11");
+    let report = two_warps(&first, &two);
+    assert!(doubted(&report, Rule::Columns), "{report:?}");
     // There is room for both.
     let report = two_warps(&own(0, 256), &own(4, 256));
     assert!(proved(&report), "{report:?}");
@@ -213,10 +221,24 @@ fn remote(access: &str, arrive: &str) -> Report {
 
 #[test]
 fn an_access_to_another_cta_is_complete_before_that_cta_ends() {
-    for access in ["st.shared::cluster.u32 [%r4], %r1;", "ld.shared::cluster.u32 %r6, [%r4];"] {
-        let report = remote(access, ".relaxed");
-        assert!(doubted(&report, Rule::OwnerEnds), "{access} {report:?}");
-        assert!(proved(&remote(access, "")), "{access}");
+    let atomic =
+        ["red.relaxed.cluster.shared::cluster.add.u32 [%r4], 1;", "atom.shared::cluster.add.u32 %r6, [%r4], 1;"];
+    let plain = ["st.shared::cluster.u32 [%r4], %r1;", "ld.shared::cluster.u32 %r6, [%r4];"];
+    for [writes, returns] in [atomic, plain] {
+        let report = remote(writes, ".relaxed");
+        assert!(breaks(&report, |what| matches!(what, Protocol::ExitBeforeAccess { owner: 1 })), "{writes} {report:?}");
+        // Something before the arrival may depend on what is returned.
+        let report = remote(returns, ".relaxed");
+        assert!(doubted(&report, Rule::OwnerEnds), "{returns} {report:?}");
+        for access in [writes, returns] {
+            assert!(proved(&remote(access, "")), "{access} {:?}", remote(access, ""));
+            let fenced = format!("{access}\nfence.acq_rel.cluster;");
+            assert!(proved(&remote(&fenced, ".relaxed")), "{access} {:?}", remote(&fenced, ".relaxed"));
+            // A barrier of the CTA, or a fence of that scope, does not make it known in the cluster.
+            for nearer in ["bar.sync 0;", "fence.acq_rel.cta;"] {
+                assert!(!proved(&remote(&format!("{access}\n{nearer}"), ".relaxed")), "{access} {nearer}");
+            }
+        }
     }
 }
 
@@ -251,6 +273,14 @@ fn bytes_that_nobody_expects_are_too_many() {
     let other = COPY.replace("[%r3]", "[%r3+16]");
     let report = with_mbarrier(&[expect, COPY, &other].concat());
     assert!(breaks(&report, |what| matches!(what, Protocol::ExcessBytes { bytes: 16, .. })), "{report:?}");
+    // Copies of the thread arrive, which may be over before the bytes come: then these belong to the next phase.
+    let arrives =
+        "cp.async.ca.shared.global [%r3+64], [%rd1], 16;\ncp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r4];\n";
+    for order in [[COPY, arrives], [arrives, COPY]] {
+        let report = with_mbarrier(&order.concat());
+        assert!(!proved(&report) && report.findings.is_empty(), "{report:?}");
+    }
+    assert!(doubted(&with_mbarrier(&[COPY, arrives].concat()), Rule::PhaseBytes));
 }
 
 #[test]
