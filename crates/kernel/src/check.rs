@@ -11,7 +11,7 @@ use crate::launch::Launch;
 use crate::order::policy::Policy;
 use crate::order::record::{Path, Record};
 use crate::report::{Cause, Doubt, Finding, Protocol, Report, Sliced};
-use crate::run::{Credit, Elected, Last, Late, Options, Outcome, Place, Run};
+use crate::run::{Credit, Elect, Last, Late, Options, Outcome, Place, Run};
 use crate::slice::orders::{Found, in_every_order};
 
 /// Assumed of a launch that is checked without those around it.
@@ -119,7 +119,7 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
     // What threads tell each other through memory matters only where the rest does not do.
     let by_reads = |doubt: &Doubt| matches!(doubt, Doubt::Decided { by: Cause::Read, .. } | Doubt::Torn { .. });
     if first.is_clean()
-        && let Some(report) = question.with_another_lane()
+        && let Some(report) = question.with_other_lanes(&first)
     {
         return report;
     }
@@ -161,6 +161,25 @@ fn is_cut(doubt: &Doubt) -> bool {
 /// The same because of something outside the launch: another run may come further.
 fn is_limit(doubt: &Doubt) -> bool {
     matches!(doubt, Doubt::Time | Doubt::Memory | Doubt::Cancelled)
+}
+
+/// What runs may cost that elect one lane after the other: lane instructions, and checked cells tenfold.
+const MOST_OF_LANES: u64 = 200_000_000;
+
+/// The lanes between the first and the last that must be elected in turn; None if that does not do, or is too much.
+fn lanes_between(first: &Outcome, last: &Outcome) -> Option<Vec<u32>> {
+    let (one, other) = (&first.elected, &last.elected);
+    let matters = one.matters || other.matters;
+    if !matters && one.alike && other.alike {
+        return Some(Vec::new());
+    }
+    // Of two masks, any lane may be elected with any.
+    let (1, Some(mask)) = (one.masks.len(), one.masks.first()) else { return None };
+    let lanes = if matters { *mask } else { (one.stand | other.stand) & mask };
+    let (lowest, highest) = (mask.trailing_zeros(), 31 - mask.leading_zeros().min(31));
+    let between: Vec<u32> = (lowest + 1..highest).filter(|lane| lanes & (1 << lane) != 0).collect();
+    let cost = first.covered.lane_instructions.saturating_add(first.covered.cells.saturating_mul(10));
+    (cost.saturating_mul(between.len() as u64) <= MOST_OF_LANES).then_some(between)
 }
 
 /// What another run has found and this one has not.
@@ -205,13 +224,29 @@ impl Question<'_> {
         Run::new(self.module, self.entry, self.launch, options).run()
     }
 
-    /// `elect.sync` may elect another lane: what a run says in which it does. None if nobody elects.
-    fn with_another_lane(&self) -> Option<Report> {
+    /// `elect.sync` may elect another lane than the first: what runs say in which it does. Some stand for the others where these
+    /// would do the same; else each of them is tried. None if nobody elects.
+    fn with_other_lanes(&self, first: &Outcome) -> Option<Report> {
         self.entry.code.iter().find(|own| matches!(own.op, Op::Elect { .. }))?;
-        let options = Options { elected: Elected::Last, ..self.plain(Credit::Determined, 0) };
-        let mut report = self.settled(&options, self.run(options.clone()));
-        let first = report.assumptions.iter_mut().find(|own| **own == ELECTED_FIRST);
-        first.into_iter().for_each(|own| *own = ELECTED_LAST);
+        let options = |elect: Elect| Options { elect, ..self.plain(Credit::Determined, 0) };
+        let last = self.run(options(Elect::Last));
+        let others = if last.is_clean() { lanes_between(first, &last) } else { None };
+        let mut settled = others.is_some();
+        let mut report = self.settled(&options(Elect::Last), last);
+        for lane in others.into_iter().flatten() {
+            let outcome = self.run(options(Elect::Lane(lane)));
+            if !outcome.is_clean() {
+                report = self.settled(&options(Elect::Lane(lane)), outcome);
+                settled = false;
+                break;
+            }
+        }
+        let is_assumed = report.assumptions.iter().position(|own| *own == ELECTED_FIRST);
+        match is_assumed {
+            Some(at) if settled => drop(report.assumptions.remove(at)),
+            Some(at) => report.assumptions[at] = ELECTED_LAST,
+            None => {}
+        }
         Some(report)
     }
 

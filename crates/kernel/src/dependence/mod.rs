@@ -55,7 +55,7 @@ fn loaded(entry: &Entry) -> Vec<bool> {
 }
 
 /// Whether an instruction reads memory, and the registers that it writes.
-fn results(op: &Op) -> (bool, Vec<Register>) {
+pub(crate) fn results(op: &Op) -> (bool, Vec<Register>) {
     if let Some(computed) = op.computed() {
         return (false, computed);
     }

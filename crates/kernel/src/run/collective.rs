@@ -3,8 +3,8 @@
 use super::flag::symbol::Operand;
 use super::taint;
 use super::warp::{Block, Fragment, lanes};
-use super::{Elected, Run};
-use crate::code::op::{Aligned, Op, Pc, Shuffle, Source, Vote};
+use super::{Elect, Run};
+use crate::code::op::{Aligned, Op, Pc, Register, Shuffle, Source, Vote};
 use crate::code::ty::Ty;
 use crate::report::{Cause, Doubt, Finding, Protocol, Rule};
 
@@ -222,9 +222,10 @@ impl Run<'_> {
                 self.set_taint(warp, *to, members, taint);
             }
             Op::Elect { to, elected, .. } => {
-                let leader = match self.options.elected {
-                    Elected::First => members.trailing_zeros(),
-                    Elected::Last => 31 - members.leading_zeros().min(31),
+                let leader = match self.options.elect {
+                    Elect::Lane(lane) if members & (1 << lane) != 0 => lane,
+                    Elect::First | Elect::Lane(_) => members.trailing_zeros(),
+                    Elect::Last => 31 - members.leading_zeros().min(31),
                 };
                 for lane in lanes(members) {
                     if let Some(to) = to {
@@ -232,9 +233,9 @@ impl Run<'_> {
                     }
                     self.warps[warp].set(*elected, lane, u64::from(lane == leader));
                 }
-                for to in [to.as_ref(), Some(elected)].into_iter().flatten() {
-                    self.set_taint(warp, *to, members, 0);
-                }
+                let written: Vec<Register> = to.iter().copied().chain([*elected]).collect();
+                written.iter().for_each(|to| self.set_taint(warp, *to, members, 0));
+                self.note_elected(warp, members, leader, &written);
             }
             _ => {}
         }

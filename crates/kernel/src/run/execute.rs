@@ -55,6 +55,9 @@ impl Run<'_> {
             if !self.of_products.is_empty() {
                 self.note_registers(warp, fragment.pc, active, instruction);
             }
+            if self.elections.is_some() {
+                self.note_election_step(warp, &fragment, active);
+            }
             match &instruction.op {
                 Op::Branch { to } => {
                     let (taken, not) = (active, fragment.mask & !active);

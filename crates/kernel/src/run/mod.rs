@@ -31,6 +31,7 @@ use crate::order::{Cta, Known, Message, Order, Region};
 use crate::report::{Covered, Doubt, Finding};
 pub use flag::turn::{Section, Taken, Turn, Turns};
 pub use flag::{Last, Place};
+pub use synchronise::election::Elected;
 use taint::Taints;
 pub use turns::Late;
 use warp::Warp;
@@ -48,9 +49,11 @@ pub enum Credit {
 
 /// The lane of its mask that `elect.sync` elects: any, and the same for the same mask (9.7.15.15).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Elected {
+pub enum Elect {
     First,
     Last,
+    /// This one, where the mask has it.
+    Lane(u32),
 }
 
 #[derive(Clone, Debug)]
@@ -69,14 +72,14 @@ pub struct Options {
     /// A wait that comes late.
     pub hold: Option<Late>,
     /// Whom `elect.sync` elects.
-    pub elected: Elected,
+    pub elect: Elect,
 }
 
 impl Options {
     /// One run from the start, nothing held back.
     pub fn plain(policy: Policy, credit: Credit, seed: u64, steps: u64) -> Options {
         let (places, last, turns) = (Rc::default(), Rc::default(), Rc::default());
-        Options { policy, credit, seed, steps, places, last, turns, hold: None, elected: Elected::First }
+        Options { policy, credit, seed, steps, places, last, turns, hold: None, elect: Elect::First }
     }
 }
 
@@ -147,6 +150,8 @@ pub struct Run<'a> {
     released: bool,
     timeline: Option<Box<watch::Timeline>>,
     early: Option<watch::Early>,
+    /// None: nobody elects, or nothing is to be proved.
+    elections: Option<synchronise::election::Elections>,
 }
 
 /// What came out of a run.
@@ -172,6 +177,7 @@ pub struct Outcome {
     pub memory: Vec<Contents>,
     pub timeline: Option<Box<watch::Timeline>>,
     pub early: Option<watch::Early>,
+    pub elected: Elected,
 }
 
 impl Outcome {
@@ -234,8 +240,12 @@ impl<'a> Run<'a> {
             released: false,
             timeline: None,
             early: None,
+            elections: None,
             options,
         };
+        if run.options.credit == Credit::Determined {
+            run.elections = synchronise::election::Elections::new(entry, (ctas * warps_per_cta) as usize);
+        }
         let reads = |own: &Instruction| matches!(own.op, Op::Tcgen05Mma { .. } | Op::Tcgen05Copy { .. });
         run.order.pairs_read = per_cluster > 1 && entry.code.iter().any(reads);
         run.start();
@@ -380,6 +390,7 @@ impl<'a> Run<'a> {
             memory,
             timeline,
             early,
+            elected: self.elections.map(synchronise::election::Elections::done).unwrap_or_default(),
         }
     }
 

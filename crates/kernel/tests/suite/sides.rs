@@ -162,7 +162,7 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
         last: Default::default(),
         turns: Default::default(),
         hold: None,
-        elected: run::Elected::First,
+        elect: run::Elect::First,
     };
     let once = |credit: Credit| Run::new(&module, entry, &launch, options(credit)).run();
     let first = once(Credit::Determined);

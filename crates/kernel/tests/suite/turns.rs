@@ -313,6 +313,10 @@ fn attempts_that_fail_race_with_weak_accesses_of_the_holder() {
     assert_eq!(said(&body(&take, "st.global.u32 [%rd1], 1;"), 2, 32), Said::Race);
     // Compare-and-swap that fails does not write.
     assert_eq!(said(&body(&take, "ld.global.u32 %r9, [%rd1];"), 2, 32), Said::Proved(2));
+    // Nor does one that is not tried again, in whatever schedule.
+    let once = "atom.acquire.gpu.global.cas.b32 %r3, [%rd1], 0, 1;\nsetp.ne.u32 %p2, %r3, 0;\n@%p2 bra END;\n";
+    assert_eq!(said(&body(once, "ld.global.u32 %r9, [%rd1];"), 4, 32), Said::Open);
+    assert_eq!(said(&body(once, "st.global.u32 [%rd1], 1;"), 4, 32), Said::Race);
     // One that takes the lock does: behind what it acquires, or beside it.
     let fenced = format!("{TAKE}fence.acq_rel.gpu;\n");
     assert_eq!(said(&body(&fenced, "ld.global.u32 %r9, [%rd1];"), 2, 32), Said::Race);

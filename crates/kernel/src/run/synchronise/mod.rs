@@ -2,6 +2,7 @@
 
 pub(in crate::run) mod backoff;
 pub(in crate::run) mod barrier;
+pub(in crate::run) mod election;
 pub(in crate::run) mod mbarrier;
 pub(in crate::run) mod peek;
 
