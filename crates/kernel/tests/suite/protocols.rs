@@ -386,6 +386,14 @@ fn a_lane_between_the_first_and_the_last_may_be_elected() {
             ),
             String::new(),
         ),
+        // Who is not elected, by a branch.
+        (
+            format!(
+                "setp.eq.u32 %p5, %r1, 0;\nsetp.eq.u32 %p6, %r1, 31;\nor.pred %p5, %p5, %p6;\n{elect}@%p4 bra OVER;\n\
+                 @%p5 st.shared.u32 [%r3], %r1;\nOVER:"
+            ),
+            String::new(),
+        ),
         // Who is not elected.
         (
             format!(
