@@ -53,6 +53,30 @@ fn of_very_many_races_the_first_are_listed() {
     assert_eq!((many.races.pairs.len(), many.races.more), (400, true));
 }
 
+/// Every node of the search looks at every pair of writes that is open, so of many writers fewer executions are counted after the
+/// answer. Weak writes need no order, and those of one thread have one.
+#[test]
+fn of_many_writers_in_any_order_little_is_counted_after_the_answer() {
+    let row = |writers: usize, cell: &dyn Fn(usize) -> String| (0..writers).map(cell).collect::<Vec<_>>().join(" | ");
+    let text = |writers: usize, store: &str| {
+        let threads = row(writers, &|thread| format!("P{thread}@cta {thread}, gpu 0"));
+        let code = row(writers, &|thread| format!("{store} [x], {}", thread + 1));
+        format!("PTX W\n{{ }}\n{threads} ;\n{code} ;\nexists (x = 1)\n")
+    };
+    let counted = |text: &str| {
+        let report = report(text, "ptx-7.5", &Options::default());
+        assert_eq!(report.verdict.word(), "Holds", "{text}");
+        report.executions.map(|count| (count.count, count.complete)).unwrap()
+    };
+    let (few, is_complete) = counted(&text(16, "st.relaxed.gpu.u32"));
+    assert!(few > 1 && !is_complete, "{few}");
+    let (fewer, is_complete) = counted(&text(40, "st.relaxed.gpu.u32"));
+    assert!(fewer < few && !is_complete, "{fewer} of 40, {few} of 16");
+    // The witness counts too.
+    assert_eq!(counted(&text(100, "st.relaxed.gpu.u32")), (1, false));
+    assert_eq!(counted(&text(40, "st.weak.u32")), (1, true));
+}
+
 #[test]
 fn the_same_check_is_cut_at_the_same_place() {
     let text = store_buffering(13, 0);

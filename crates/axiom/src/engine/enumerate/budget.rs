@@ -33,6 +33,8 @@ pub(super) struct Budget<'a> {
 const INTERVAL: u64 = 1024;
 /// Evaluating a model over a matrix of up to this many words costs about the same as over none: the rest is overhead.
 const SMALL_MATRIX: u64 = 32;
+/// Pairs of writes that a node looks at in passing.
+const FEW_PAIRS: u64 = 32;
 
 impl<'a> Budget<'a> {
     pub(super) fn new(limits: &'a Limits<'a>) -> Budget<'a> {
@@ -42,6 +44,13 @@ impl<'a> Budget<'a> {
     /// Nodes are now over candidates of this shape.
     pub(super) fn resize(&mut self, shape: Shape) {
         self.scale = (shape.matrix() as u64 / SMALL_MATRIX).max(1);
+    }
+
+    /// And so many pairs of writes are to be ordered. Each node looks at all of them, and so does what comes before the first.
+    pub(super) fn weigh_pairs(&mut self, pairs: u64) -> Flow {
+        let times = 1 + pairs / FEW_PAIRS;
+        self.scale = self.scale.saturating_mul(times);
+        if times == 1 { Flow::Continue(()) } else { self.tick(4) }
     }
 
     /// Counts a search node of the given weight (its cost in units of a small evaluation).
@@ -62,7 +71,7 @@ impl<'a> Budget<'a> {
 
     /// Counts work within a search node; the next [`Budget::tick`] looks at the limits.
     pub(super) fn spend(&mut self, weight: u32) {
-        self.nodes = self.nodes.saturating_add(u64::from(weight) * self.scale);
+        self.nodes = self.nodes.saturating_add(u64::from(weight).saturating_mul(self.scale));
     }
 
     pub(super) fn check(&self) -> Flow {

@@ -39,7 +39,7 @@ use std::ops::ControlFlow;
 
 use fencepost_program::expression::Expression;
 use fencepost_program::unfolding::{EventKind, Unfolding};
-use fencepost_program::{TraceId, launch};
+use fencepost_program::{ThreadId, TraceId, launch};
 
 use self::budget::{Budget, End, Flow};
 use self::classes::Classes;
@@ -171,7 +171,7 @@ fn explore(
         Among::Ways(ways) => ways.traces.iter().map(|trace| vec![*trace]).collect(),
         Among::All | Among::Classes(_) => traces::choices(unfolding, &question, goal.ends),
     };
-    let mut search = Search::new(unfolding, model, (question, wanted), goal.ends, budget, visit);
+    let mut search = Search::new(unfolding, model, (question, wanted), (goal.ends, goal.multiplicity), budget, visit);
     search.foresight = foresight;
     search.among = among;
     let mut meetings = Meetings::new(unfolding);
@@ -194,6 +194,33 @@ enum Among<'a> {
     Ways(&'a Ways),
 }
 
+/// The writes of a candidate to one location, counted thread by thread.
+#[derive(Copy, Clone, Default)]
+struct Written {
+    all: u64,
+    /// Of the writes that may have to be ordered: how many there are, how many of them are the last thread's, and the pairs of
+    /// different threads.
+    ordered: u64,
+    last: (Option<ThreadId>, u64),
+    apart: u64,
+}
+
+impl Written {
+    /// A write, which this thread has to order.
+    fn add(&mut self, thread: Option<ThreadId>) {
+        self.all += 1;
+        if thread.is_none() {
+            return;
+        }
+        if self.last.0 != thread {
+            self.last = (thread, 0);
+        }
+        self.apart += self.ordered - self.last.1;
+        self.ordered += 1;
+        self.last.1 += 1;
+    }
+}
+
 /// How much of an execution is chosen.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Progress {
@@ -207,6 +234,7 @@ struct Search<'a, 'v> {
     model: &'a Model,
     question: Question<'a>,
     ends: Ends,
+    multiplicity: Multiplicity,
     budget: Budget<'a>,
     visit: &'v mut Visitor<'v>,
     /// What kept a part of the search from being decided, if anything did.
@@ -233,7 +261,7 @@ impl<'a, 'v> Search<'a, 'v> {
         unfolding: &'a Unfolding,
         model: &'a Model,
         (question, wanted): (Question<'a>, Option<Wanted>),
-        ends: Ends,
+        (ends, multiplicity): (Ends, Multiplicity),
         budget: Budget<'a>,
         visit: &'v mut Visitor<'_>,
     ) -> Search<'a, 'v> {
@@ -245,6 +273,7 @@ impl<'a, 'v> Search<'a, 'v> {
             model,
             question,
             ends,
+            multiplicity,
             budget,
             visit,
             gap: None,
@@ -300,7 +329,12 @@ impl<'a, 'v> Search<'a, 'v> {
         self.candidate.choose(self.unfolding, traces);
         self.filled.is_current = false;
         self.budget.resize(self.candidate.shape);
-        self.budget.hold(self.memory_for_candidate())?;
+        let (pairs, to_order) = self.pairs_of_writes();
+        // One execution is found by guessing all orders at once.
+        if self.multiplicity == Multiplicity::All {
+            self.budget.weigh_pairs(to_order)?;
+        }
+        self.budget.hold(self.memory_for_candidate(pairs))?;
         if self.candidate.shape.words() > WIDE {
             self.budget.check()?;
         }
@@ -322,16 +356,25 @@ impl<'a, 'v> Search<'a, 'v> {
         if matches!(self.among, Among::Classes(_)) { self.choose_classes() } else { self.choose_reads() }
     }
 
-    /// The model's values, some relations, and three lists of the pairs of writes that may be ordered either way. What the
-    /// levels of the search hold comes to it.
-    fn memory_for_candidate(&self) -> u64 {
-        let mut writes = vec![0u64; self.unfolding.locations.len()];
+    /// The pairs of writes of the candidate to one location: all, and those of different threads that may have to be ordered. Where
+    /// coherence is partial, the latter say their scope: no others are morally strong (PTX ISA 8.7).
+    fn pairs_of_writes(&self) -> (u64, u64) {
+        let is_total = self.model.coherence == Coherence::Total;
+        let mut writes = vec![Written::default(); self.unfolding.locations.len()];
         for id in &self.candidate.events {
-            if let EventKind::Write { location, .. } = &self.unfolding.events[id.index()].kind {
-                writes[location.index()] += 1;
+            let event = &self.unfolding.events[id.index()];
+            if let EventKind::Write { location, .. } = &event.kind {
+                writes[location.index()].add(event.thread.filter(|_| is_total || event.scope.is_some()));
             }
         }
-        let pairs: u64 = writes.iter().map(|&count| count.saturating_sub(1).pow(2) / 2).sum();
+        let sums =
+            |(all, apart): (u64, u64), own: &Written| (all + own.all.saturating_sub(1).pow(2) / 2, apart + own.apart);
+        writes.iter().fold((0, 0), sums)
+    }
+
+    /// The model's values, some relations, and three lists of the pairs of writes that may be ordered either way. What the
+    /// levels of the search hold comes to it.
+    fn memory_for_candidate(&self, pairs: u64) -> u64 {
         let matrix = self.candidate.shape.matrix() as u64 * 8;
         self.evaluator.memory_for(self.candidate.shape) + 8 * matrix + 3 * pairs * size_of::<orders::Pair>() as u64
     }
