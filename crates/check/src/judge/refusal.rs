@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fencepost_machine::requests::Architecture;
-use fencepost_program::program::Feature;
+use fencepost_program::program::{Feature, Program};
 use fencepost_program::unfold::UnfoldError;
 use fencepost_report::why::{Undecided, Why};
 
@@ -12,9 +12,9 @@ use crate::model::purpose::Purpose;
 use crate::test::Test;
 
 /// An instruction without a meaning.
-pub(crate) fn without_meaning(test: &Test) -> Option<Why> {
-    let first = test.program.unsupported.iter().min_by_key(|found| found.span)?;
-    let forms: BTreeSet<&str> = test.program.unsupported.iter().map(|found| found.what.as_str()).collect();
+pub(crate) fn without_meaning(program: &Program) -> Option<Why> {
+    let first = program.unsupported.iter().min_by_key(|found| found.span)?;
+    let forms: BTreeSet<&str> = program.unsupported.iter().map(|found| found.what.as_str()).collect();
     let more = forms.len() as u64 - 1;
     let more = if more == 0 { String::new() } else { format!(" and {}", crate::phrase::count(more, "more form")) };
     Some(Why::Unsupported { span: first.span, what: format!("{}{more}", first.what) })
@@ -22,7 +22,12 @@ pub(crate) fn without_meaning(test: &Test) -> Option<Why> {
 
 /// What keeps this test from being checked at all: an instruction without a meaning, or a feature the model does not know.
 pub fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
-    if let Some(why) = without_meaning(test) {
+    refusal_of(test, &test.program, model)
+}
+
+/// The same of the test with another program.
+pub fn refusal_of(test: &Test, program: &Program, model: &LoadedModel) -> Option<Why> {
+    if let Some(why) = without_meaning(program) {
         return Some(why);
     }
     let interleaves = model.vocabulary.purposes.contains(&Purpose::Interleaving);
@@ -30,11 +35,11 @@ pub fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
         let what = format!("axioms of {0} (`fencepost machine lost-pop --arch {0}` runs it)", architecture.name());
         return Some(Why::Unsupported { span: test.litmus.span(), what });
     }
-    if !model.is_about(test.program.arch) {
-        let what = format!("the model {} is not about {} programs", model.name, crate::phrase::arch(test.program.arch));
+    if !model.is_about(program.arch) {
+        let what = format!("the model {} is not about {} programs", model.name, crate::phrase::arch(program.arch));
         return Some(Why::Unsupported { span: test.litmus.span(), what });
     }
-    let unknown = test.program.features.iter().find(|feature| !model.knows(feature.node))?;
+    let unknown = program.features.iter().find(|feature| !model.knows(feature.node))?;
     let what = match unknown.node {
         Feature::Cluster => "clusters",
         Feature::Proxy => "proxies and aliases",

@@ -152,7 +152,7 @@ pub struct StuckStates {
 
 /// What a machine runs, or why it does not.
 pub fn requests(test: &Test, setup: &Setup, bound: u32) -> Result<Requests, Why> {
-    if let Some(why) = without_meaning(test) {
+    if let Some(why) = without_meaning(&test.program) {
         return Err(why);
     }
     let persists = test.program.features.iter().find(|feature| feature.node == Feature::Persistence);

@@ -65,7 +65,15 @@ pub fn load_litmus(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
 impl Test {
     /// The test with another program: one of several that its text stands for.
     pub fn with_program(&self, program: Program) -> Test {
-        Test { program, ..self.clone() }
+        Test {
+            source: self.source.clone(),
+            row: self.row,
+            litmus: self.litmus.clone(),
+            program,
+            architecture: self.architecture,
+            texts: self.texts.clone(),
+            hash: self.hash.clone(),
+        }
     }
 
     /// The same program with another question: whether a final state satisfies this condition, in the notation of the

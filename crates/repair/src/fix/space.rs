@@ -2,14 +2,16 @@
 //! there instead, and of those at most one is taken. Every option here makes the program do less and nothing else: a stronger
 //! or wider word, a fence or a wait more. An option that is `below` another of its place allows all that the other does.
 
-use fencepost_check::judge::refusal::refusal;
+use std::cell::Cell;
+
+use fencepost_check::judge::refusal::refusal_of;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::test::Test;
 use fencepost_program::ThreadId;
 use fencepost_program::lower::lower;
 use fencepost_program::program::{LocationRole, Place as Home, Scope};
 use fencepost_syntax::instruction::{Instruction, Operand};
-use fencepost_syntax::litmus::{Arch, Litmus, Statement};
+use fencepost_syntax::litmus::{Arch, Litmus, Statement, Thread};
 use fencepost_syntax::sorted::SortedMap;
 use fencepost_syntax::{Severity, Span};
 
@@ -55,7 +57,13 @@ impl Level {
 
 impl Space {
     pub(super) fn new(test: &Test, model: &LoadedModel, costs: &Costs, is_kept: &dyn Fn(Span) -> bool) -> Space {
-        let mut maker = Maker { test, model, costs, scopes: scopes(test), sound: SortedMap::new() };
+        let mut maker = Maker::new(test, model, costs);
+        let threads = maker.threads(is_kept);
+        maker.settle_fences(&threads);
+        Space::of(&mut maker, &threads, is_kept)
+    }
+
+    fn of(maker: &mut Maker<'_>, threads: &[Fillable], is_kept: &dyn Fn(Span) -> bool) -> Space {
         let mut space = Space {
             options: Vec::new(),
             places: Vec::new(),
@@ -63,23 +71,19 @@ impl Space {
             strongest: Vec::new(),
             is_of_data: Vec::new(),
         };
-        for (at, thread) in test.litmus.threads.iter().enumerate() {
-            let id = ThreadId(at as u32);
-            let arch = thread.arch;
-            if arch == Arch::C {
-                continue;
-            }
+        let test = maker.test;
+        for Fillable { thread: id, gaps, pieces } in threads {
+            let thread = &test.litmus.threads[id.index()];
             for found in thread.body.iter().filter_map(instruction) {
-                if arch == Arch::Ptx && !is_kept(found.span()) {
-                    space.add(maker.words(id, found));
-                    space.add(maker.wider(id, found));
-                    space.add(maker.returning(id, found));
+                if thread.arch == Arch::Ptx && !is_kept(found.span()) {
+                    space.add(maker.words(*id, found));
+                    space.add(maker.wider(*id, found));
+                    space.add(maker.returning(*id, found));
                 }
             }
-            for anchor in gaps(&thread.body, id).into_iter().filter(|gap| !is_kept(gap.span)) {
-                let pieces = if arch == Arch::Ptx { maker.pieces(&thread.body) } else { x86_pieces() };
+            for anchor in gaps {
                 for piece in pieces {
-                    space.add(maker.put(anchor, piece));
+                    space.add(maker.put(*anchor, piece));
                 }
             }
         }
@@ -228,6 +232,31 @@ struct Piece {
     level: Level,
 }
 
+impl Piece {
+    /// What is known of it in one gap of a thread is known of it in all.
+    fn name(&self, thread: ThreadId) -> String {
+        format!("{} {} {thread:?}", self.kind, self.text)
+    }
+
+    fn edit(&self, anchor: Anchor) -> Edit {
+        plain(Change::Insert { at: vec![(anchor, format!("{};", self.text))] })
+    }
+
+    /// Whether it is about its own thread alone, and names nothing (PTX ISA 9.7.15.4).
+    fn is_plain_fence(&self) -> bool {
+        let opcode = self.text.split('.').next();
+        matches!(opcode, Some("fence" | "mfence")) && !self.text.contains(char::is_whitespace)
+    }
+}
+
+/// A thread, and what may be put into it.
+struct Fillable {
+    thread: ThreadId,
+    gaps: Vec<Anchor>,
+    /// Those of one place together.
+    pieces: Vec<Vec<Piece>>,
+}
+
 /// By how many groups a wait covers too little.
 const SHORT: u8 = 4;
 
@@ -266,9 +295,48 @@ struct Maker<'m> {
     scopes: Vec<Scope>,
     /// Which spellings and pieces have a meaning.
     sound: SortedMap<String, bool>,
+    /// How many changed tests were lowered to know that.
+    asked: Cell<u32>,
 }
 
-impl Maker<'_> {
+impl<'m> Maker<'m> {
+    fn new(test: &'m Test, model: &'m LoadedModel, costs: &'m Costs) -> Maker<'m> {
+        Maker { test, model, costs, scopes: scopes(test), sound: SortedMap::new(), asked: Cell::new(0) }
+    }
+
+    /// Those that are not written in C.
+    fn threads(&self, is_kept: &dyn Fn(Span) -> bool) -> Vec<Fillable> {
+        let threads = self.test.litmus.threads.iter().enumerate().filter(|(_, thread)| thread.arch != Arch::C);
+        let one = |(at, thread): (usize, &Thread)| {
+            let id = ThreadId(at as u32);
+            let gaps = gaps(&thread.body, id).into_iter().filter(|gap| !is_kept(gap.span)).collect();
+            let pieces = if thread.arch == Arch::Ptx { self.pieces(&thread.body) } else { x86_pieces() };
+            Fillable { thread: id, gaps, pieces }
+        };
+        threads.map(one).collect()
+    }
+
+    /// Puts every fence into every thread at once: if the tables know that test, they know it with each of them, because a
+    /// fence is about its own thread alone. Else they are asked one by one: of 100 threads that is 400 times the whole test.
+    fn settle_fences(&mut self, threads: &[Fillable]) {
+        let mut names = Vec::new();
+        let mut edits = Vec::new();
+        for Fillable { thread, gaps, pieces } in threads {
+            let Some(first) = gaps.first() else { continue };
+            let own = names.len();
+            for piece in pieces.iter().flatten().filter(|piece| piece.is_plain_fence()) {
+                let name = piece.name(*thread);
+                if !names[own..].contains(&name) {
+                    names.push(name);
+                    edits.push(piece.edit(*first));
+                }
+            }
+        }
+        if names.len() > 1 && self.has_meaning(&edits) {
+            self.sound.extend(names.into_iter().map(|name| (name, true)));
+        }
+    }
+
     /// Each with how far it reaches.
     fn scopes(&self) -> Vec<(u8, Scope)> {
         (1..).zip(SCOPES).filter(|(_, scope)| self.scopes.contains(scope)).collect()
@@ -471,25 +539,32 @@ impl Maker<'_> {
         pieces
     }
 
-    fn put(&mut self, anchor: Anchor, pieces: Vec<Piece>) -> Vec<(Choosable, u32)> {
+    fn put(&mut self, anchor: Anchor, pieces: &[Piece]) -> Vec<(Choosable, u32)> {
         let mut options = Vec::new();
-        for Piece { kind, text, cost: (row, scope), level } in pieces {
-            let change = Change::Insert { at: vec![(anchor, format!("{text};"))] };
-            let edits = vec![plain(change)];
-            if self.is_sound(format!("{kind} {text} {:?}", anchor.thread), &edits) {
-                options.push((Choosable { edits, level }, self.costs.of(row, scope).max(1)));
+        for piece in pieces {
+            let edits = vec![piece.edit(anchor)];
+            if self.is_sound(piece.name(anchor.thread), &edits) {
+                let (row, scope) = piece.cost;
+                options.push((Choosable { edits, level: piece.level }, self.costs.of(row, scope).max(1)));
             }
         }
         options
     }
 
-    /// Whether a changed test has a meaning: the tables know all its forms.
     fn is_sound(&mut self, name: String, edits: &[Edit]) -> bool {
-        let (test, model) = (self.test, self.model);
-        *self.sound.entry(name).or_insert_with(|| {
-            let changed = changed_program(&test.litmus, &edits.iter().collect::<Vec<_>>());
-            changed.is_some_and(|(_, program)| refusal(&test.with_program(program), model).is_none())
-        })
+        if let Some(known) = self.sound.get(&name) {
+            return *known;
+        }
+        let is_sound = self.has_meaning(edits);
+        self.sound.insert(name, is_sound);
+        is_sound
+    }
+
+    /// Whether a changed test has a meaning: the tables know all its forms.
+    fn has_meaning(&self, edits: &[Edit]) -> bool {
+        self.asked.set(self.asked.get() + 1);
+        let changed = changed_program(&self.test.litmus, &edits.iter().collect::<Vec<_>>());
+        changed.is_some_and(|(_, program)| refusal_of(self.test, &program, self.model).is_none())
     }
 }
 
@@ -602,4 +677,56 @@ pub(crate) fn computes(found: &Instruction) -> bool {
             | "ret"
             | "exit"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_check::{Models, load};
+    use fencepost_syntax::Source;
+
+    use super::*;
+
+    /// The options, and how many changed tests were lowered, with all fences together and one by one.
+    fn both(text: &str, model: &str) -> [(String, u32); 2] {
+        let (tests, diagnostics) = load(&Source::new("test.litmus", text));
+        let test = tests.first().unwrap_or_else(|| panic!("{diagnostics:?}"));
+        let (model, costs) = (Models::shipped(model).expect("shipped"), Costs::default());
+        [true, false].map(|is_together| {
+            let mut maker = Maker::new(test, &model, &costs);
+            let threads = maker.threads(&|_| false);
+            if is_together {
+                maker.settle_fences(&threads);
+            }
+            let space = Space::of(&mut maker, &threads, &|_| false);
+            (format!("{:?} {:?} {:?}", space.options, space.places, space.costs), maker.asked.get())
+        })
+    }
+
+    fn chain(threads: u32, words: &str) -> String {
+        let thread =
+            |at: u32| format!("P{at}@cta {at} {{\nld.{words}.u32 %r, [x{at}];\nst.{words}.u32 [x{}], 1;\n}}\n", at + 1);
+        let threads: String = (0..threads).map(thread).collect();
+        format!("PTX chain\n{{ }}\n{threads}exists (x0 = 0)\n")
+    }
+
+    #[test]
+    fn fences_of_many_threads_are_lowered_together() {
+        let [(together, asked), (one_by_one, each)] = both(&chain(20, "relaxed.gpu"), "ptx");
+        assert_eq!(together, one_by_one);
+        // Two kinds of fences of two scopes for each thread.
+        assert_eq!(each - asked, 4 * 20 - 1);
+    }
+
+    /// An older model knows no clusters: some fences have a meaning there and others have none.
+    #[test]
+    fn fences_without_a_meaning_are_found_one_by_one() {
+        let clusters = "PTX clusters\n{ }\nP0@cta 0, cluster 0 {\nst.weak.u32 [x], 1;\nst.weak.u32 [y], 1;\n}\n\
+                        P1@cta 1, cluster 0 {\nld.weak.u32 %r0, [y];\nld.weak.u32 %r1, [x];\n}\n\
+                        P2@cta 2, cluster 1 {\nld.weak.u32 %r0, [y];\n}\nexists (P1:%r0 = 1)\n";
+        for model in ["ptx-6.0", "ptx-7.5", "ptx"] {
+            let [(together, _), (one_by_one, _)] = both(clusters, model);
+            assert_eq!(together, one_by_one, "{model}");
+            assert_eq!(together.contains("fence.acq_rel.cluster"), model == "ptx", "{model}");
+        }
+    }
 }

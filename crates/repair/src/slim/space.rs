@@ -2,7 +2,7 @@
 //! *options* are what may stand there instead, and of those at most one is taken. Choice 0 leaves a place as it is, choice n
 //! takes its option n - 1.
 
-use fencepost_check::judge::refusal::refusal;
+use fencepost_check::judge::refusal::refusal_of;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::test::Test;
 use fencepost_program::ThreadId;
@@ -106,7 +106,7 @@ impl Maker<'_> {
 
     fn is_sound(&self, edits: &[Edit]) -> bool {
         let changed = changed_program(&self.test.litmus, &edits.iter().collect::<Vec<_>>());
-        changed.is_some_and(|(_, program)| refusal(&self.test.with_program(program), self.model).is_none())
+        changed.is_some_and(|(_, program)| refusal_of(self.test, &program, self.model).is_none())
     }
 }
 
