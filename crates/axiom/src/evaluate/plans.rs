@@ -14,7 +14,8 @@ use crate::model::{Model, NodeId};
 pub(crate) struct Plans {
     /// By what is asked for besides the axioms.
     made: Mutex<Vec<(Vec<NodeId>, Planned)>>,
-    analysis: OnceLock<Arc<Analysis>>,
+    /// Of the nodes alone.
+    analysis: Arc<OnceLock<Arc<Analysis>>>,
 }
 
 /// A plan, and what was selected of it for candidates so far.
@@ -34,6 +35,11 @@ impl Clone for Plans {
 const MOST: usize = 64;
 
 impl Plans {
+    /// For a model with the same nodes and other checks.
+    pub(crate) fn of_same_nodes(&self) -> Plans {
+        Plans { analysis: Arc::clone(&self.analysis), ..Plans::default() }
+    }
+
     /// The plan of the model that these belong to.
     pub(super) fn get(&self, model: &Model, roots: &[NodeId]) -> Planned {
         let mut plans = self.made.lock().unwrap_or_else(PoisonError::into_inner);

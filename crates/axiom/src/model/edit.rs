@@ -1,6 +1,5 @@
 //! Models made of a compiled one: without an axiom, for tests that ask whether it matters, or without any.
 
-use crate::evaluate::Plans;
 use crate::model::ir::{CheckId, Model};
 
 impl Model {
@@ -39,7 +38,7 @@ impl Model {
             features: Vec::new(),
             readings: Vec::new(),
             files: Vec::new(),
-            plans: Plans::default(),
+            plans: self.plans.of_same_nodes(),
         }
     }
 

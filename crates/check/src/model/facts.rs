@@ -4,36 +4,29 @@
 use fencepost_axiom::base::Candidate;
 use fencepost_axiom::bits::Relation;
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::model::{Check, Model, Node, NodeId, NodeKind};
+use fencepost_axiom::model::{Model, Node, NodeId, NodeKind};
 use fencepost_axiom::reason::{Chosen, Matrices, Valuation};
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
-use fencepost_syntax::cat::CheckRole;
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::model::role::{Relation as Role, Role as _};
 use crate::model::vocabulary::Vocabulary;
 
-/// A model with the relations that reasons look at among its checks: only what a check needs is evaluated.
-pub struct Watched {
-    model: Model,
+/// A model, and its relations that reasons look at: beside what its checks need, only those are evaluated.
+pub struct Watched<'m> {
+    model: &'m Model,
     relations: SortedMap<Role, NodeId>,
 }
 
-impl Watched {
-    pub fn new(model: &Model, vocabulary: &Vocabulary) -> Watched {
-        let mut watched = model.clone();
+impl<'m> Watched<'m> {
+    pub fn new(model: &'m Model, vocabulary: &Vocabulary) -> Watched<'m> {
         let named = |name: &str| {
             let is = |node: &Node| node.kind == NodeKind::Relation && node.name.as_deref() == Some(name);
             u32::try_from(model.nodes.iter().rposition(is)?).ok().map(NodeId)
         };
         let of = |role: Role| Some((role, vocabulary.relations.names(role).into_iter().find_map(named)?));
-        let relations: SortedMap<Role, NodeId> = Role::all().filter_map(of).collect();
-        if let Some(pattern) = model.checks.first() {
-            let check = |node: &NodeId| Check { node: *node, role: CheckRole::Axiom, ..pattern.clone() };
-            watched.checks.extend(relations.values().map(check));
-        }
-        Watched { model: watched, relations }
+        Watched { model, relations: Role::all().filter_map(of).collect() }
     }
 }
 
@@ -60,10 +53,11 @@ pub struct Facts<'m> {
 }
 
 impl<'m> Facts<'m> {
-    pub fn of(unfolding: &Unfolding, watched: &'m Watched, execution: &Execution) -> Facts<'m> {
+    pub fn of(unfolding: &Unfolding, watched: &'m Watched<'m>, execution: &Execution) -> Facts<'m> {
         let mut candidate = Candidate::default();
         candidate.choose(unfolding, &execution.traces);
-        let mut matrices = Matrices::new(&watched.model);
+        let roots: Vec<NodeId> = watched.relations.values().copied().collect();
+        let mut matrices = Matrices::with_roots(watched.model, &roots);
         matrices.begin(unfolding, &candidate);
         matrices.choose(&chosen(&candidate, execution));
         Facts { relations: &watched.relations, matrices, candidate }

@@ -22,14 +22,19 @@ pub(crate) struct Scene<'a> {
     pub(crate) test: &'a Test,
     pub(crate) unfolding: &'a Unfolding,
     pub(crate) execution: &'a Execution,
-    pub(crate) model: &'a Watched,
+    pub(crate) model: &'a Watched<'a>,
     facts: Facts<'a>,
     /// By read, ascending: the write that it returns.
     reads: Vec<(EventId, EventId)>,
 }
 
 impl<'a> Scene<'a> {
-    pub(crate) fn new(test: &'a Test, unfolding: &'a Unfolding, execution: &'a Execution, model: &'a Watched) -> Self {
+    pub(crate) fn new(
+        test: &'a Test,
+        unfolding: &'a Unfolding,
+        execution: &'a Execution,
+        model: &'a Watched<'a>,
+    ) -> Self {
         let mut reads: Vec<(EventId, EventId)> = execution.rf.iter().map(|(write, read)| (*read, *write)).collect();
         reads.shared_sort();
         Scene { test, unfolding, execution, model, facts: Facts::of(unfolding, model, execution), reads }
