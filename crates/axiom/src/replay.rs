@@ -144,7 +144,7 @@ impl<'t> Replay<'t> {
     /// What a crash looks at in an execution; None if the model does not show all of it.
     pub fn crash(&self, execution: &Execution) -> Result<Option<literal::Pairs>, ReplayError> {
         self.0.check_size(execution.events.len() as u64)?;
-        self.0.candidate().set_execution(execution);
+        self.0.set_execution(execution);
         let shown = |role: Role| {
             let pairs = self.0.shown(role.name())?;
             let events = |pairs: Rc<operators::Pairs>| pairs.iter().map(|(a, b)| (EventId(a), EventId(b))).collect();
@@ -159,7 +159,7 @@ impl<'t> Replay<'t> {
     /// As [`judge`].
     pub fn judge(&self, execution: &Execution) -> Result<Judgement, ReplayError> {
         self.0.check_size(execution.events.len() as u64)?;
-        self.0.candidate().set_execution(execution);
+        self.0.set_execution(execution);
         self.0.judgement()
     }
 }

@@ -110,6 +110,10 @@ impl<'t> Candidate<'t> {
         }
     }
 
+    pub(super) fn unfolding(&self) -> &'t Unfolding {
+        self.unfolding
+    }
+
     pub(super) fn set_execution(&self, execution: &Execution) {
         // Executions of the same traces share what the traces fix.
         if *self.traces.borrow() != execution.traces || *self.events.borrow() != execution.events {

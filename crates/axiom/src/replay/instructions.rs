@@ -12,11 +12,14 @@ use fencepost_syntax::cat::{
 use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::{Span, Spanned, cat};
 
-use super::base::{Candidate, Depends};
-use super::interpret::{Answer, Environment, Interpreter, Kept, Lazy, Rule, Slot, Value, error, pairs, with_functions};
+use super::base::{Candidate, Depends, fence_sc_pairs};
+use super::interpret::{
+    Answer, Environment, Interpreter, Kept, Lazy, Operands, Rule, Slot, Value, error, pairs, with_functions,
+};
 use super::variants::Variants;
 use super::{Includes, Judgement, ReplayErrorKind};
 use super::{library, operators, prelude};
+use crate::execution::Execution;
 use crate::model::FenceOrder;
 use crate::watch::Watch;
 
@@ -147,6 +150,15 @@ impl<'t> Judge<'t> {
         Ok(())
     }
 
+    /// Sets the candidate. Without two fences that Fence-SC order could relate, it is empty for every model: then it does not
+    /// matter whether a check looks at it, and operands that decide nothing are left out.
+    pub(super) fn set_execution(&self, execution: &Execution) {
+        let candidate = self.candidate();
+        candidate.set_execution(execution);
+        let is_ordered = !fence_sc_pairs(candidate.unfolding(), &execution.events).is_empty();
+        self.interpreter.look_at(if is_ordered { Operands::All } else { Operands::Needed });
+    }
+
     pub(crate) fn judgement(&self) -> Answer<Judgement> {
         let mut judgement = Judgement::default();
         for check in &self.checks {
@@ -264,7 +276,7 @@ impl<'t> Builder<'t> {
         let outer = self.environment.clone();
         let mut inner = with_functions(&outer, bindings, &[]);
         for binding in bindings {
-            let lazy = || Lazy::expression(&binding.value, &outer);
+            let lazy = || Lazy::definition(&binding.value, &outer);
             match &binding.pattern {
                 BindingPattern::Name(name) => inner = inner.with(&name.node, Slot::Lazy(lazy())),
                 BindingPattern::Tuple(patterns) => inner = bind_elements(&inner, patterns, lazy(), binding.value.span),

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use fencepost_syntax::Spanned;
 use fencepost_syntax::cat::{
-    BinaryOperator, Binding, BindingPattern, ConditionExpression, Expression, Pattern, UnaryOperator,
+    BinaryOperator, Binding, BindingPattern, ConditionExpression, Expression, Late, Pattern, UnaryOperator,
 };
 use fencepost_syntax::span::Span;
 
@@ -54,9 +54,25 @@ pub(super) enum Primitive {
     Range,
 }
 
+/// An expression: one that is there, or that of a definition, which may not be read yet.
+#[derive(Copy, Clone)]
+pub(super) enum Text<'t> {
+    Tree(&'t Tree),
+    Defined(&'t Late),
+}
+
+impl<'t> Text<'t> {
+    fn tree(self) -> &'t Tree {
+        match self {
+            Text::Tree(tree) => tree,
+            Text::Defined(late) => late,
+        }
+    }
+}
+
 pub(super) struct Closure<'t> {
     parameters: &'t [Pattern],
-    body: &'t Tree,
+    body: Text<'t>,
     environment: Environment<'t>,
     /// The recursive group it belongs to: its names are bound again at each call.
     group: &'t [Binding],
@@ -129,7 +145,7 @@ pub(super) struct Lazy<'t> {
 
 pub(super) enum Rule<'t> {
     /// Taken apart when it is first asked for: most of the prelude never is.
-    Expression(&'t Tree, OnceCell<Parts<'t>>),
+    Expression(Text<'t>, OnceCell<Parts<'t>>),
     /// All values of a recursive group, as a tuple in the order of its bindings.
     Group(&'t [Binding]),
     Element(Rc<Lazy<'t>>, usize, Span),
@@ -184,7 +200,12 @@ impl<'t> Lazy<'t> {
 
     /// The value of an expression, each operator of it kept by itself.
     pub(super) fn expression(tree: &'t Tree, environment: &Environment<'t>) -> Rc<Lazy<'t>> {
-        Lazy::new(Rule::Expression(tree, OnceCell::new()), environment)
+        Lazy::new(Rule::Expression(Text::Tree(tree), OnceCell::new()), environment)
+    }
+
+    /// The same of a definition, which is read when its value is asked for.
+    pub(super) fn definition(late: &'t Late, environment: &Environment<'t>) -> Rc<Lazy<'t>> {
+        Lazy::new(Rule::Expression(Text::Defined(late), OnceCell::new()), environment)
     }
 }
 
@@ -223,10 +244,20 @@ pub(crate) enum Kept {
     Operators,
 }
 
+/// Which operands of an operator are looked at.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Operands {
+    All,
+    /// Not the second where the first is empty and decides. What a check looks at is then another matter in each execution.
+    Needed,
+}
+
 pub(super) struct Interpreter<'t> {
     pub(super) candidate: Candidate<'t>,
     variants: Rc<Variants>,
     kept: Kept,
+    /// Which operands are looked at.
+    operands: Cell<Operands>,
     /// The names of `prelude` that were used.
     predefined: RefCell<Vec<(&'t str, Slot<'t>)>>,
     /// What the evaluation in progress has looked at.
@@ -241,7 +272,12 @@ impl<'t> Interpreter<'t> {
     pub(super) fn new(candidate: Candidate<'t>, variants: Rc<Variants>, kept: Kept) -> Interpreter<'t> {
         let predefined = RefCell::default();
         let (touched, depth, patience, watch) = (Cell::default(), Cell::new(0), Cell::new(0), Watch::default());
-        Interpreter { candidate, variants, kept, predefined, touched, depth, patience, watch }
+        let operands = Cell::new(Operands::All);
+        Interpreter { candidate, variants, kept, operands, predefined, touched, depth, patience, watch }
+    }
+
+    pub(super) fn look_at(&self, operands: Operands) {
+        self.operands.set(operands);
     }
 
     /// A name that every model can use; it stands for the same wherever it is used.
@@ -253,11 +289,12 @@ impl<'t> Interpreter<'t> {
         let bindings = prelude::bindings(name)?;
         let (name, slot) = match bindings.first()? {
             Binding { pattern: BindingPattern::Function { name, parameters }, value } => {
-                let closure = Closure { parameters, body: value, environment: Environment::default(), group: &[] };
+                let closure =
+                    Closure { parameters, body: Text::Defined(value), environment: Environment::default(), group: &[] };
                 (name, Slot::Value(Ok(Value::Function(Rc::new(closure)))))
             }
             Binding { pattern: BindingPattern::Name(name), value } => {
-                (name, Slot::Lazy(Lazy::expression(value, &Environment::default())))
+                (name, Slot::Lazy(Lazy::definition(value, &Environment::default())))
             }
             Binding { pattern: BindingPattern::Tuple(_), .. } => return None,
         };
@@ -276,9 +313,9 @@ impl<'t> Interpreter<'t> {
         }
         let outside = self.touched.replace(Depends::default());
         let value = match &lazy.rule {
-            Rule::Expression(tree, _) if self.kept == Kept::Names => self.evaluate(tree, &lazy.environment),
-            Rule::Expression(tree, parts) => match parts.get_or_init(|| Parts::new(tree, &lazy.environment)) {
-                Parts::Whole => self.evaluate(tree, &lazy.environment),
+            Rule::Expression(text, _) if self.kept == Kept::Names => self.evaluate(text.tree(), &lazy.environment),
+            Rule::Expression(text, parts) => match parts.get_or_init(|| Parts::new(text.tree(), &lazy.environment)) {
+                Parts::Whole => self.evaluate(text.tree(), &lazy.environment),
                 Parts::Same(lazy) => self.force(lazy).0,
                 Parts::Identity(inner, span) => self.force(inner).0.and_then(|value| identity(value, *span)),
                 Parts::Unary(operator, inner, span) => {
@@ -371,7 +408,13 @@ impl<'t> Interpreter<'t> {
             }
             Expression::Binary(BinaryOperator::Insert, ..) => unsupported(tree.span, "`++`"),
             Expression::Binary(operator, left, right) => {
-                let (a, b) = (self.evaluate(left, environment)?, self.evaluate(right, environment)?);
+                let a = self.evaluate(left, environment)?;
+                if self.operands.get() == Operands::Needed
+                    && let Some(decided) = decided_by_empty(*operator, &a)
+                {
+                    return Ok(decided);
+                }
+                let b = self.evaluate(right, environment)?;
                 binary(*operator, (a, left.span), (b, right.span))
             }
             Expression::Apply { function, argument } => {
@@ -380,7 +423,8 @@ impl<'t> Interpreter<'t> {
                 self.apply(callee, argument_value, tree.span, argument.span)
             }
             Expression::Function { parameters, body } => {
-                Ok(Value::Function(Rc::new(Closure { parameters, body, environment: environment.clone(), group: &[] })))
+                let (body, environment) = (Text::Tree(body), environment.clone());
+                Ok(Value::Function(Rc::new(Closure { parameters, body, environment, group: &[] })))
             }
             Expression::Let { recursive, bindings, body } => {
                 let inner = self.bind_values(*recursive, bindings, environment)?;
@@ -439,7 +483,7 @@ impl<'t> Interpreter<'t> {
         let mut inner = with_functions(&closure.environment, closure.group, closure.group);
         inner = bind_patterns(&inner, closure.parameters, argument, at)?;
         self.depth.set(self.depth.get() + 1);
-        let result = self.evaluate(closure.body, &inner);
+        let result = self.evaluate(closure.body.tree(), &inner);
         self.depth.set(self.depth.get() - 1);
         result
     }
@@ -534,7 +578,8 @@ pub(super) fn with_functions<'t>(
     let mut inner = environment.clone();
     for binding in bindings {
         if let BindingPattern::Function { name, parameters } = &binding.pattern {
-            let closure = Closure { parameters, body: &binding.value, environment: environment.clone(), group };
+            let closure =
+                Closure { parameters, body: Text::Defined(&binding.value), environment: environment.clone(), group };
             inner = inner.with(&name.node, Slot::Value(Ok(Value::Function(Rc::new(closure)))));
         }
     }
@@ -625,6 +670,22 @@ fn binary<'t>(operator: BinaryOperator, (a, at): (Value<'t>, Span), (b, to): (Va
     }
 }
 
+/// What an operator makes of an empty first operand, whatever the second is. `0` is a set or a relation as the second has it.
+fn decided_by_empty<'t>(operator: BinaryOperator, first: &Value<'t>) -> Option<Value<'t>> {
+    let is_empty = match first {
+        Value::Events(set) => set.is_empty(),
+        Value::Pairs(relation) => relation.is_empty(),
+        _ => false,
+    };
+    match (operator, first) {
+        _ if !is_empty => None,
+        (BinaryOperator::Intersection | BinaryOperator::Difference, _) => Some(first.clone()),
+        (BinaryOperator::Sequence, Value::Pairs(_)) => Some(first.clone()),
+        (BinaryOperator::Product, Value::Events(_)) => Some(Value::Pairs(Rc::default())),
+        _ => None,
+    }
+}
+
 /// Where an operand is empty, nothing is computed: in a small test most are.
 fn combine<'t, K: Ord + Copy>(
     operator: BinaryOperator,
@@ -659,6 +720,35 @@ fn same(left: &Value<'_>, right: &Value<'_>) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_empty_operand_decides_is_what_the_operator_makes_of_both() {
+        let (set, pairs): (Events, Pairs) = ([1, 2].into_iter().collect(), [(1, 2)].into_iter().collect());
+        let (no_set, no_pairs) = (Value::Events(Rc::default()), Value::Pairs(Rc::default()));
+        let (set, pairs) = (Value::Events(Rc::new(set)), Value::Pairs(Rc::new(pairs)));
+        let at = Span::default();
+        let mut decided = 0;
+        for operator in [
+            BinaryOperator::Union,
+            BinaryOperator::Intersection,
+            BinaryOperator::Difference,
+            BinaryOperator::Sequence,
+            BinaryOperator::Product,
+        ] {
+            for (first, second) in [(&no_set, &set), (&no_pairs, &pairs), (&set, &no_set), (&pairs, &no_pairs)] {
+                let Some(early) = decided_by_empty(operator, first) else { continue };
+                let Ok(both) = binary(operator, (first.clone(), at), (second.clone(), at)) else {
+                    panic!("{operator:?} takes these operands");
+                };
+                assert_eq!(same(&early, &both), Some(true), "{operator:?}");
+                assert_eq!(matches!(early, Value::Pairs(_)), matches!(both, Value::Pairs(_)), "{operator:?}");
+                decided += 1;
+            }
+        }
+        // Both of sets and of relations, and one each.
+        assert_eq!(decided, 6);
+        assert!(decided_by_empty(BinaryOperator::Intersection, &Value::Empty).is_none());
+    }
 
     #[test]
     fn names_are_found_across_blocks_and_the_innermost_hides_the_others() {

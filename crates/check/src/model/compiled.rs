@@ -135,7 +135,10 @@ mod tests {
             // Whatever comes of it, it does not panic.
             let _ = compact::decode(&mut Reader::new(&damaged), &source);
             let _ = compact::decode(&mut Reader::new(&bytes[..at]), &source);
-            let _ = tree(&damaged[at..]);
+            if let Some(tree) = tree(&damaged[at..]) {
+                // Which reads all definitions.
+                assert!(tree == tree.clone());
+            }
         }
     }
 }

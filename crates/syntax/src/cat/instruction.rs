@@ -118,7 +118,7 @@ impl Parser<'_> {
             let pattern = self.binding_pattern()?;
             self.expect(Kind::Symbol("="), "after what is defined", "a definition is `let name = expression`")?;
             let value = self.expression()?;
-            bindings.push(Binding { pattern, value });
+            bindings.push(Binding { pattern, value: value.into() });
             if self.take(Kind::Word("and")).is_none() {
                 return Ok(bindings);
             }

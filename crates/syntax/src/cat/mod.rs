@@ -7,6 +7,7 @@ mod expression;
 mod include;
 mod instruction;
 mod keyword;
+mod late;
 mod lexer;
 mod parser;
 mod printer;
@@ -14,6 +15,7 @@ pub mod tree;
 mod variant;
 
 pub use include::include_names;
+pub use late::{Late, Stored};
 pub use parser::{MAX_HEIGHT, MAX_NESTING};
 pub use printer::{print, print_expression};
 pub use tree::*;

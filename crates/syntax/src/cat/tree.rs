@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::late::Late;
 use crate::span::{Span, Spanned};
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -82,7 +83,7 @@ pub struct InstructionClause {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Binding {
     pub pattern: BindingPattern,
-    pub value: Spanned<Expression>,
+    pub value: Late,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

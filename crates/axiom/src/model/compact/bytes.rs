@@ -38,6 +38,16 @@ impl Writer {
         self.wide(number as u64);
     }
 
+    /// Something with its length before it, so that a reader can leave it out.
+    pub fn with_length<T>(&mut self, write: impl FnOnce(&mut Writer) -> T) -> T {
+        let start = self.0.len();
+        let answer = write(self);
+        let written = self.0.split_off(start);
+        self.wide(written.len() as u64);
+        self.0.extend(written);
+        answer
+    }
+
     /// Something with words in it.
     pub fn with_words<T>(&mut self, write: impl FnOnce(&mut Writer) -> T) -> T {
         let mut inner = Writer::default();
@@ -52,14 +62,12 @@ impl Writer {
 #[derive(Clone, Debug)]
 pub struct Reader<'b> {
     bytes: &'b [u8],
-    words: Vec<&'b str>,
-    /// Those of the words that were shared.
-    shared: Vec<Option<Arc<str>>>,
+    words: &'b [Arc<str>],
 }
 
 impl<'b> Reader<'b> {
     pub fn new(bytes: &'b [u8]) -> Reader<'b> {
-        Reader { bytes, words: Vec::new(), shared: Vec::new() }
+        Reader { bytes, words: &[] }
     }
 
     /// What is not read yet.
@@ -102,26 +110,29 @@ impl<'b> Reader<'b> {
         str::from_utf8(text).ok()
     }
 
-    /// The list that [`Writer::with_words`] begins with; from then on it is that of [`Reader::word`].
-    pub fn words(&mut self) -> Option<()> {
-        self.words = self.list(Reader::text)?;
-        self.shared = vec![None; self.words.len()];
-        Some(())
+    /// The list that [`Writer::with_words`] begins with, for [`Reader::with_words`].
+    pub fn words(&mut self) -> Option<Vec<Arc<str>>> {
+        self.list(|reader| reader.text().map(Arc::from))
+    }
+
+    /// The same bytes; [`Reader::word`] finds these.
+    pub fn with_words<'w>(&self, words: &'w [Arc<str>]) -> Reader<'w>
+    where
+        'b: 'w,
+    {
+        Reader { bytes: self.bytes, words }
     }
 
     #[inline]
-    pub fn word(&mut self) -> Option<&'b str> {
+    pub fn word(&mut self) -> Option<&'b Arc<str>> {
         let number = self.number()?;
-        self.words.get(number as usize).copied()
+        self.words.get(number as usize)
     }
 
-    /// The same, in one place however often it comes.
-    #[inline]
-    pub fn shared_word(&mut self) -> Option<Arc<str>> {
-        let number = self.number()? as usize;
-        let word = self.words.get(number)?;
-        let shared = self.shared.get_mut(number)?;
-        Some(Arc::clone(shared.get_or_insert_with(|| Arc::from(*word))))
+    /// Leaves so many bytes out.
+    pub fn skip(&mut self, bytes: usize) -> Option<()> {
+        self.bytes = self.bytes.split_at_checked(bytes)?.1;
+        Some(())
     }
 
     pub fn list<T>(&mut self, mut item: impl FnMut(&mut Reader<'b>) -> Option<T>) -> Option<Vec<T>> {
@@ -166,12 +177,21 @@ mod tests {
         writer.with_words(|writer| used.iter().for_each(|word| writer.word(word)));
         assert_eq!(writer.0.iter().filter(|byte| **byte == b'p').count(), 1);
         let mut reader = Reader::new(&writer.0);
-        reader.words().expect("it was written");
-        let mut sharing = reader.clone();
-        assert!(used.iter().all(|word| reader.word() == Some(*word)));
-        assert_eq!(reader.word(), None);
-        let shared = used.map(|word| sharing.shared_word().filter(|shared| **shared == *word).expect("it was written"));
-        assert!(Arc::ptr_eq(&shared[0], &shared[2]) && sharing.shared_word().is_none());
+        let words = reader.words().expect("it was written");
+        let mut reader = reader.with_words(&words);
+        let read = used.map(|word| reader.word().filter(|read| ***read == *word).expect("it was written"));
+        assert!(Arc::ptr_eq(read[0], read[2]) && reader.word().is_none());
+    }
+
+    #[test]
+    fn what_has_a_length_can_be_left_out() {
+        let mut writer = Writer::default();
+        writer.with_length(|writer| writer.text("po-loc"));
+        writer.number(7);
+        let mut reader = Reader::new(&writer.0);
+        let length = reader.number().expect("it was written") as usize;
+        assert_eq!(reader.clone().text(), Some("po-loc"));
+        assert_eq!((reader.skip(length), reader.number(), reader.skip(1)), (Some(()), Some(7), None));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::model::vocabulary::library;
 pub use bytes::{Reader, Writer};
 
 /// Changes whenever the same model would be written in other bytes.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 
 /// Writes a model for [`decode`]. None if it is one that the format has no place for.
 pub fn encode(writer: &mut Writer, model: &Model) -> Option<()> {

@@ -1,9 +1,11 @@
 //! The tree of a cat text as bytes; see [`super`]. What the shipped models do not use is not written: a model that has it
 //! is parsed.
 
+use std::sync::Arc;
+
 use fencepost_syntax::cat::{
     BinaryOperator, Binding, BindingPattern, CatInstruction, Check, CheckKind, CheckRole, ConditionExpression,
-    Expression, Model, Pattern, Show, UnaryOperator, VariantCondition,
+    Expression, Late, Model, Pattern, Show, Stored, UnaryOperator, VariantCondition,
 };
 use fencepost_syntax::{Span, Spanned};
 
@@ -39,10 +41,34 @@ pub fn encode(writer: &mut Writer, model: &Model) -> Option<()> {
     })
 }
 
+/// The tree of these bytes. Definitions are read when they are first asked for.
 pub fn decode(reader: &mut Reader<'_>) -> Option<Model> {
-    reader.words()?;
+    let words = reader.words()?;
+    let tree = Arc::new(Tree { bytes: reader.rest().into(), words });
+    let mut reader = Reader::new(&tree.bytes).with_words(&tree.words);
     let header = reader.list(read_word)?;
-    Some(Model { header, instructions: reader.list(|reader| read_instruction(reader, DEEPEST))? })
+    Some(Model { header, instructions: reader.list(|reader| read_instruction(reader, &tree, DEEPEST))? })
+}
+
+/// The bytes of a tree, for its definitions.
+struct Tree {
+    bytes: Box<[u8]>,
+    words: Vec<Arc<str>>,
+}
+
+impl Tree {
+    fn expression(&self, at: usize) -> Option<Spanned<Expression>> {
+        let bytes = self.bytes.get(at..)?;
+        read_expression(&mut Reader::new(bytes).with_words(&self.words), DEEPEST)
+    }
+}
+
+impl Stored for Tree {
+    /// Damaged bytes are a name that nothing has: whoever evaluates it says so.
+    fn read(&self, at: usize) -> Spanned<Expression> {
+        let damaged = || Spanned::new(Expression::Name(Arc::from("a damaged model")), Span::default());
+        self.expression(at).unwrap_or_else(damaged)
+    }
 }
 
 fn each<T>(writer: &mut Writer, items: &[T], mut item: impl FnMut(&mut Writer, &T) -> Option<()>) -> Option<()> {
@@ -73,7 +99,7 @@ fn words(writer: &mut Writer, words: &[Spanned<String>]) {
 
 fn read_word(reader: &mut Reader<'_>) -> Option<Spanned<String>> {
     let span = read_span(reader)?;
-    Some(Spanned::new(reader.word()?.to_owned(), span))
+    Some(Spanned::new(reader.word()?.to_string(), span))
 }
 
 fn instructions(writer: &mut Writer, body: &[Spanned<CatInstruction>]) -> Option<()> {
@@ -107,12 +133,12 @@ fn instructions(writer: &mut Writer, body: &[Spanned<CatInstruction>]) -> Option
     })
 }
 
-fn read_instruction(reader: &mut Reader<'_>, left: u32) -> Option<Spanned<CatInstruction>> {
+fn read_instruction(reader: &mut Reader<'_>, tree: &Arc<Tree>, left: u32) -> Option<Spanned<CatInstruction>> {
     let left = left.checked_sub(1)?;
     let span = read_span(reader)?;
     let node = match reader.number()? {
         recursive @ (0 | 1) => {
-            let bindings = reader.list(read_binding)?;
+            let bindings = reader.list(|reader| read_binding(reader, tree))?;
             CatInstruction::Let { recursive: recursive == 1, bindings, when: None }
         }
         2 => CatInstruction::Check(read_check(reader)?),
@@ -126,8 +152,8 @@ fn read_instruction(reader: &mut Reader<'_>, left: u32) -> Option<Spanned<CatIns
         4 => {
             let at = read_span(reader)?;
             let condition = Spanned::new(read_condition(reader, DEEPEST)?, at);
-            let then = reader.list(|reader| read_instruction(reader, left))?;
-            let otherwise = reader.list(|reader| read_instruction(reader, left))?;
+            let then = reader.list(|reader| read_instruction(reader, tree, left))?;
+            let otherwise = reader.list(|reader| read_instruction(reader, tree, left))?;
             CatInstruction::If { condition, then, otherwise }
         }
         _ => return None,
@@ -154,10 +180,10 @@ fn write_binding(writer: &mut Writer, binding: &Binding) -> Option<()> {
         }
         BindingPattern::Tuple(_) => return None,
     }
-    write_expression(writer, &binding.value)
+    writer.with_length(|writer| write_expression(writer, &binding.value))
 }
 
-fn read_binding(reader: &mut Reader<'_>) -> Option<Binding> {
+fn read_binding(reader: &mut Reader<'_>, tree: &Arc<Tree>) -> Option<Binding> {
     let pattern = match reader.number()? {
         0 => BindingPattern::Name(read_word(reader)?),
         1 => {
@@ -166,7 +192,10 @@ fn read_binding(reader: &mut Reader<'_>) -> Option<Binding> {
         }
         _ => return None,
     };
-    Some(Binding { pattern, value: read_expression(reader, DEEPEST)? })
+    let length = reader.number()? as usize;
+    let at = tree.bytes.len().checked_sub(reader.rest().len())?;
+    reader.skip(length)?;
+    Some(Binding { pattern, value: Late::stored(at, Arc::clone(tree) as Arc<dyn Stored>) })
 }
 
 fn write_check(writer: &mut Writer, check: &Check) -> Option<()> {
@@ -207,7 +236,7 @@ fn read_condition(reader: &mut Reader<'_>, left: u32) -> Option<VariantCondition
     let left = left.checked_sub(1)?;
     let inner = |reader: &mut Reader<'_>| read_condition(reader, left).map(Box::new);
     Some(match reader.number()? {
-        0 => VariantCondition::Name(reader.word()?.to_owned()),
+        0 => VariantCondition::Name(reader.word()?.to_string()),
         1 => VariantCondition::Not(inner(reader)?),
         2 => VariantCondition::And(inner(reader)?, inner(reader)?),
         3 => VariantCondition::Or(inner(reader)?, inner(reader)?),
@@ -275,7 +304,7 @@ fn read_expression(reader: &mut Reader<'_>, left: u32) -> Option<Spanned<Express
     let span = read_span(reader)?;
     let inner = |reader: &mut Reader<'_>| read_expression(reader, left).map(Box::new);
     let node = match reader.number()? {
-        NAME => Expression::Name(reader.shared_word()?),
+        NAME => Expression::Name(Arc::clone(reader.word()?)),
         EMPTY => Expression::Empty,
         UNIVERSE => Expression::Universe,
         IDENTITY => Expression::Identity(inner(reader)?),

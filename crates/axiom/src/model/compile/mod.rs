@@ -220,7 +220,9 @@ impl<'a> Compiler<'a> {
             let text = format!("let {} = {}", replacement.name, replacement.expression);
             let tree = self.open(Source::new(format!("<replacement of {}>", replacement.name), text));
             let expression = tree.instructions.into_iter().next().and_then(|instruction| match instruction.node {
-                CatInstruction::Let { bindings, .. } => bindings.into_iter().next().map(|binding| binding.value),
+                CatInstruction::Let { bindings, .. } => {
+                    bindings.into_iter().next().map(|binding| binding.value.into_expression())
+                }
                 _ => None,
             });
             self.replacements.push((replacement.name.clone(), self.file, expression.map(Rc::new)));
