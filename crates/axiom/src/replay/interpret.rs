@@ -58,7 +58,7 @@ pub(super) enum Primitive {
 #[derive(Copy, Clone)]
 pub(super) enum Text<'t> {
     Tree(&'t Tree),
-    Defined(&'t Late),
+    Defined(&'t Late<Tree>),
 }
 
 impl<'t> Text<'t> {
@@ -204,7 +204,7 @@ impl<'t> Lazy<'t> {
     }
 
     /// The same of a definition, which is read when its value is asked for.
-    pub(super) fn definition(late: &'t Late, environment: &Environment<'t>) -> Rc<Lazy<'t>> {
+    pub(super) fn definition(late: &'t Late<Tree>, environment: &Environment<'t>) -> Rc<Lazy<'t>> {
         Lazy::new(Rule::Expression(Text::Defined(late), OnceCell::new()), environment)
     }
 }

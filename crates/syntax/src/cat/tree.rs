@@ -83,7 +83,7 @@ pub struct InstructionClause {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Binding {
     pub pattern: BindingPattern,
-    pub value: Late,
+    pub value: Late<Spanned<Expression>>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

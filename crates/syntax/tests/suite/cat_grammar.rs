@@ -65,7 +65,7 @@ fn instruction(text: &str) -> CatInstruction {
 
 fn value(text: &str) -> Expression {
     match instruction(&format!("let x = {text}")) {
-        CatInstruction::Let { mut bindings, .. } => bindings.remove(0).value.into_expression().node,
+        CatInstruction::Let { mut bindings, .. } => bindings.remove(0).value.into_inner().node,
         other => panic!("{other:?}"),
     }
 }

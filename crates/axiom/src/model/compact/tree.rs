@@ -63,7 +63,7 @@ impl Tree {
     }
 }
 
-impl Stored for Tree {
+impl Stored<Spanned<Expression>> for Tree {
     /// Damaged bytes are a name that nothing has: whoever evaluates it says so.
     fn read(&self, at: usize) -> Spanned<Expression> {
         let damaged = || Spanned::new(Expression::Name(Arc::from("a damaged model")), Span::default());
@@ -195,7 +195,7 @@ fn read_binding(reader: &mut Reader<'_>, tree: &Arc<Tree>) -> Option<Binding> {
     let length = reader.number()? as usize;
     let at = tree.bytes.len().checked_sub(reader.rest().len())?;
     reader.skip(length)?;
-    Some(Binding { pattern, value: Late::stored(at, Arc::clone(tree) as Arc<dyn Stored>) })
+    Some(Binding { pattern, value: Late::stored(at, Arc::clone(tree) as Arc<dyn Stored<Spanned<Expression>>>) })
 }
 
 fn write_check(writer: &mut Writer, check: &Check) -> Option<()> {

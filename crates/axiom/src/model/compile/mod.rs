@@ -221,7 +221,7 @@ impl<'a> Compiler<'a> {
             let tree = self.open(Source::new(format!("<replacement of {}>", replacement.name), text));
             let expression = tree.instructions.into_iter().next().and_then(|instruction| match instruction.node {
                 CatInstruction::Let { bindings, .. } => {
-                    bindings.into_iter().next().map(|binding| binding.value.into_expression())
+                    bindings.into_iter().next().map(|binding| binding.value.into_inner())
                 }
                 _ => None,
             });
