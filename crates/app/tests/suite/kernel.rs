@@ -379,8 +379,8 @@ fn what_is_inlined_is_told_with_the_innermost_line_of_the_own_file() {
                 1, function_name $L1, inlined_at 1 6 3\nld.shared.u32 %r8, [%r3];\nst.global.u32 [%rd5], %r8;\nret;\n}\n.file 1 \
                 \"k.cu\"\n.file 2 \"library.h\"\n.visible .entry other()\n{";
     let found = small(body, 64, &["--entry", "k"]);
-    says(&found, 1, "(k.cu:5): st.shared.u32 [%r4], %r1;");
-    says(&found, 1, "(k.cu:6): ld.shared.u32 %r8, [%r3];");
+    says(&found, 1, "(k.cu:5, called in line 12): st.shared.u32 [%r4], %r1;");
+    says(&found, 1, "(k.cu:6, called in line 12): ld.shared.u32 %r8, [%r3];");
 }
 
 #[test]

@@ -179,9 +179,9 @@ impl<'t> Flat<'t> {
         // Functions that call each other in a circle are not inlined.
         let caller = |place: &Place| self.callers.get(place).filter(|caller| *caller != place).copied();
         let chain: Vec<Place> = std::iter::successors(Some(place), caller).take(DEEPEST).collect();
-        let own = chain.last()?.0;
+        let (own, outermost, _) = *chain.last()?;
         let (file, line, _) = chain.into_iter().find(|(file, ..)| *file == own)?;
-        Some(Location { file, line })
+        Some(Location { file, line, called: Some(outermost).filter(|outermost| *outermost != line) })
     }
 
     /// A register of 128 bits is two of 64, one behind the other.

@@ -98,6 +98,8 @@ pub struct Guard {
 pub struct Location {
     pub file: u32,
     pub line: u32,
+    /// Of an inlined function, the line that calls it, and is not inlined itself.
+    pub called: Option<u32>,
 }
 
 /// The first bytes of shared memory belong to the system from sm_90 on; no variable is at address 0.

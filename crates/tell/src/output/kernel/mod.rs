@@ -140,6 +140,17 @@ pub struct Place {
 pub struct SourceLine {
     pub file: String,
     pub line: u32,
+    /// The line that calls the inlined function of which this is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called: Option<u32>,
+}
+
+impl SourceLine {
+    /// " (k.cu:5)", " (k.cu:5, called in line 12)".
+    fn shown(&self) -> String {
+        let called = self.called.map_or_else(String::new, |line| format!(", called in line {line}"));
+        format!(" ({}:{}{called})", self.file, self.line)
+    }
 }
 
 #[derive(Serialize, Clone, Debug)]
@@ -175,7 +186,7 @@ impl About<'_> {
     fn source_line(&self, pc: Pc) -> Option<SourceLine> {
         let location = self.entry.code[pc as usize].location?;
         let file = self.module.files.get(&location.file)?.clone();
-        (location.line > 0).then_some(SourceLine { file, line: location.line })
+        (location.line > 0).then_some(SourceLine { file, line: location.line, called: location.called })
     }
 
     /// `CTA 0, warp 1, lane 4`.
@@ -302,7 +313,9 @@ fn findings(report: &Report, about: &About, mend: &mut dyn FnMut(&[&Race]) -> Op
             }
             continue;
         };
-        let line = |pc: Pc| about.source_line(pc).map_or_else(|| (String::new(), pc), |line| (line.file, line.line));
+        let line = |pc: Pc| {
+            about.source_line(pc).map_or_else(|| (String::new(), pc, None), |line| (line.file, line.line, line.called))
+        };
         let key = (
             race.why,
             line(race.first.pc),
@@ -514,7 +527,7 @@ fn finding_text(text: &mut String, finding: &ToldFinding) {
 }
 
 fn place_text(text: &mut String, place: &Place) {
-    let source = place.source.as_ref().map_or_else(String::new, |line| format!(" ({}:{})", line.file, line.line));
+    let source = place.source.as_ref().map_or_else(String::new, SourceLine::shown);
     let file = place.file.as_ref().map_or_else(String::new, |file| format!("{file}, "));
     let _ = writeln!(text, "  {file}line {}{source}: {}", place.line, shortened(&place.text));
     if !place.note.is_empty() {

@@ -12,7 +12,7 @@ use fencepost_kernel::report::Finding;
 use fencepost_kernel::run::watch::{Act, End, GRAIN, Mark, Timeline};
 use fencepost_kernel::sequence::timeline;
 
-use super::About;
+use super::{About, SourceLine};
 
 const LABELS: u32 = 210;
 /// Columns are narrower where there are many.
@@ -444,7 +444,7 @@ impl<'a> Picture<'a> {
     /// `line 92: st.shared …`.
     fn place(&self, pc: Pc) -> String {
         let place = self.about.place(pc, String::new());
-        let source = place.source.as_ref().map_or_else(String::new, |own| format!(" ({}:{})", own.file, own.line));
+        let source = place.source.as_ref().map_or_else(String::new, SourceLine::shown);
         format!("line {}{source}: {}", place.line, super::shortened(&place.text))
     }
 
