@@ -290,7 +290,7 @@ impl Question<'_> {
         let mut report = Report::default();
         let schedules = self.limits.schedules.max(1);
         for schedule in 0..schedules {
-            let options = self.plain(Credit::Observed, u64::from(schedule) * 0x9e37_79b9);
+            let options = self.plain(Credit::Observed, seed_of(schedule));
             let outcome = self.run(options.clone());
             report = self.settled(&options, outcome);
             report.schedules = schedule + 1;
@@ -303,6 +303,11 @@ impl Question<'_> {
         report.doubts = doubts.into_iter().chain(flags).collect();
         report
     }
+}
+
+/// The seed of a schedule, by its number.
+pub(crate) fn seed_of(schedule: u32) -> u64 {
+    u64::from(schedule) * 0x9e37_79b9
 }
 
 fn report_of(outcome: Outcome, entry: &Entry, launch: &Launch) -> Report {

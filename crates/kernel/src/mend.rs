@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::check::seed_of;
 use crate::code::op::{Completion, Op, Pc};
 use crate::code::{self, Entry};
 use crate::launch::Launch;
@@ -19,6 +20,8 @@ pub struct Insertion {
     /// Before this instruction.
     pub pc: Pc,
     pub text: String,
+    /// Those in which the changed kernel was run; one decides where one run stands for all.
+    pub schedules: u32,
 }
 
 /// Looks for insertions with which races of a kernel are gone.
@@ -31,6 +34,8 @@ pub struct Mender<'a> {
     tried: HashMap<Insertion, Option<Wrong>>,
     /// Warp instructions that may still be run.
     left: u64,
+    /// In which changed kernels are run: that in which something was found, and others where one does not stand for all.
+    schedules: Vec<u32>,
 }
 
 /// What is wrong with a run, by the numbers of the instructions in the unchanged kernel.
@@ -40,10 +45,15 @@ struct Wrong {
     hangs: bool,
     errors: BTreeSet<Pc>,
     doubts: usize,
+    /// Races and hangs in other schedules, where the unchanged kernel may have them as well.
+    elsewhere: BTreeSet<(Pc, Pc)>,
+    hangs_elsewhere: bool,
 }
 
 /// Changed kernels that are run, measured in runs of the kernel itself.
 const RUNS: u64 = 16;
+/// Schedules in which a changed kernel is run where one does not stand for all.
+const SCHEDULES: u32 = 4;
 
 impl<'a> Mender<'a> {
     /// For the kernel whose report this is.
@@ -56,8 +66,11 @@ impl<'a> Mender<'a> {
         let options = Options::plain(Policy::WEAKEST, credit, 0, steps);
         let not_flags = |doubt: &&Doubt| !matches!(doubt, Doubt::Flags { .. });
         let before = wrong(&report.findings, report.doubts.iter().filter(not_flags).count(), None);
-        let left = own.saturating_mul(RUNS);
-        Mender { text, entry, launch, options, before, tried: HashMap::new(), left }
+        let found = report.schedules.saturating_sub(1);
+        let others = (0..SCHEDULES).filter(|other| !report.doubts.is_empty() && *other != found);
+        let schedules: Vec<u32> = std::iter::once(found).chain(others).collect();
+        let left = own.saturating_mul(RUNS).saturating_mul(schedules.len() as u64);
+        Mender { text, entry, launch, options, before, tried: HashMap::new(), left, schedules }
     }
 
     /// An insertion with which none of these races is left, and nothing is wrong that was not wrong before.
@@ -65,14 +78,17 @@ impl<'a> Mender<'a> {
         let mut candidates: Vec<Insertion> = Vec::new();
         for race in races {
             for (pc, line) in self.candidates(race) {
-                let candidate = insertion(self.text, self.entry, pc, &line);
+                let candidate = self.insertion(pc, &line);
                 candidates.extend(candidate.filter(|candidate| !candidates.contains(candidate)));
             }
         }
         candidates.into_iter().find(|candidate| {
             let pairs = races.iter().map(|race| (race.first.pc, race.second.pc));
             // A wait that hangs, or passes too early, is what is wrong: a barrier beside it would hide that.
-            let mends = |after: &Wrong| !after.hangs && pairs.into_iter().all(|pair| !after.races.contains(&pair));
+            let mends = |after: &Wrong| {
+                let is_gone = |pair| !after.races.contains(&pair) && !after.elsewhere.contains(&pair);
+                !after.hangs && !after.hangs_elsewhere && pairs.into_iter().all(is_gone)
+            };
             self.after(candidate).is_some_and(mends)
         })
     }
@@ -87,9 +103,6 @@ impl<'a> Mender<'a> {
     }
 
     fn run(&mut self, candidate: &Insertion) -> Option<Wrong> {
-        if self.left == 0 || fencepost_syntax::limits::is_over() {
-            return None;
-        }
         let mut changed = self.text.to_owned();
         changed.insert_str(candidate.at, &candidate.text);
         let (tree, diagnostics) = fencepost_syntax::ptx::parse(&changed);
@@ -98,9 +111,24 @@ impl<'a> Mender<'a> {
         }
         let (module, _) = code::decode(&tree);
         let mended = module.entries.iter().find(|own| own.name == self.entry.name)?;
-        let outcome = Run::new(&module, mended, self.launch, self.options.clone()).run();
-        self.left = self.left.saturating_sub(outcome.covered.warp_instructions);
-        Some(wrong(&outcome.findings, outcome.doubts.len(), Some(candidate.pc)))
+        let mut after: Option<Wrong> = None;
+        for schedule in &self.schedules {
+            if self.left == 0 || fencepost_syntax::limits::is_over() {
+                return None;
+            }
+            let options = Options { seed: seed_of(*schedule), ..self.options.clone() };
+            let outcome = Run::new(&module, mended, self.launch, options).run();
+            self.left = self.left.saturating_sub(outcome.covered.warp_instructions);
+            let own = wrong(&outcome.findings, outcome.doubts.len(), Some(candidate.pc));
+            match &mut after {
+                Some(after) => {
+                    after.elsewhere.extend(own.races);
+                    after.hangs_elsewhere |= own.hangs;
+                }
+                None => after = Some(own),
+            }
+        }
+        after
     }
 
     /// Lines that could order the pair, and before which instructions; the likeliest first.
@@ -157,6 +185,19 @@ impl<'a> Mender<'a> {
         };
         let found = self.entry.code.iter().enumerate().skip(after as usize + 1).find(|(_, own)| is_release(&own.op));
         found.map(|(pc, _)| pc as Pc)
+    }
+
+    /// At the start of the line of an instruction.
+    fn insertion(&self, pc: Pc, line: &str) -> Option<Insertion> {
+        let start = self.entry.code.get(pc as usize)?.span.start as usize;
+        if pc as usize + 1 == self.entry.code.len() {
+            return None;
+        }
+        let at = self.text.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
+        // A label or another instruction on the same line would come before it.
+        let indent = self.text.get(at..start)?;
+        let text = format!("{indent}{line}\n");
+        indent.trim().is_empty().then_some(Insertion { at, pc, text, schedules: self.schedules.len() as u32 })
     }
 
     /// The barrier in the text before an instruction.
@@ -221,19 +262,4 @@ fn wait_for(op: &Op) -> Option<&'static str> {
         Op::Tcgen05Store { .. } => Some("tcgen05.wait::st.sync.aligned;"),
         _ => None,
     }
-}
-
-/// At the start of the line of an instruction.
-fn insertion(text: &str, entry: &Entry, pc: Pc, line: &str) -> Option<Insertion> {
-    let start = entry.code.get(pc as usize)?.span.start as usize;
-    if pc as usize + 1 == entry.code.len() {
-        return None;
-    }
-    let at = text.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
-    // A label or another instruction on the same line would come before it.
-    if !text.get(at..start)?.trim().is_empty() {
-        return None;
-    }
-    let indent = &text[at..start];
-    Some(Insertion { at, pc, text: format!("{indent}{line}\n") })
 }

@@ -420,3 +420,16 @@ fn shared_memory_ends_where_its_variables_do_and_is_aligned_as_they_say() {
         says(&fencepost(&folder, &["kernel", "k.ptx", "--launch", "k.toml"]), code, text);
     }
 }
+
+#[test]
+fn where_one_run_decides_nothing_a_missing_line_is_checked_in_several() {
+    let polls = "setp.lt.u32 %p2, %r1, 32;\n@%p2 bra POLL;\natom.global.add.u32 %r10, [%rd1], 1;\nbra DONE;\nPOLL:\natom.global.add.u32 \
+                 %r10, [%rd1], 0;\nsetp.eq.u32 %p3, %r10, 0;\n@%p3 bra POLL;\nDONE:\n";
+    let body = format!("{polls}{}", neighbour("").replace("%r2, 4", "%r2, 128"));
+    let found = small(&body, 64, &[]);
+    says(&found, 1, "(checked in 4 schedules)\n");
+    let json = small(&body, 64, &["--json"]);
+    let told: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    validate(&schema("kernel"), &schema("kernel"), &told, "");
+    assert_eq!(told["findings"][0]["missing"]["schedules"], 4);
+}

@@ -390,7 +390,7 @@ fn memory_of_an_mbarrier_in_use_is_nobody_elses() {
     assert!(overwritten(&answer("", &body(""))));
     assert!(overwritten(&answer("", &body("").replace("st.shared.u32 [%r4+4], %r1;", "ld.shared.u32 %r6, [%r4];"))));
     assert!(proved(&answer("", &body("mbarrier.inval.shared::cta.b64 [%r4];"))));
-    let askew = "mov.u32 %r4, m;\nsetp.ne.u32 %p1, %r1, 0;\n@!%p1 mbarrier.init.shared::cta.b64 [%r4+4], 1;";
+    let askew = "mov.u32 %r4, m;\nsetp.ne.u32 %p1, %r1, 0;\n@!%p1 mbarrier.init.shared::cta.b64 [%r4+-4], 1;";
     let askew = answer("", askew);
     assert!(askew.findings.iter().any(|finding| matches!(finding, Finding::Misaligned { .. })), "{askew:?}");
 }

@@ -10,6 +10,9 @@ pub struct Missing {
     /// Before this line of the module.
     pub line: u32,
     pub text: String,
+    /// In how many schedules the changed kernel was run, where one does not stand for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedules: Option<u32>,
     /// The same in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_source: Option<InSource>,
@@ -43,12 +46,14 @@ impl Missing {
             let text = if at.file.ends_with(".py") { call.2 } else { call.1 };
             (!text.is_empty()).then_some(InSource { at, text })
         });
-        Missing { line: about.source.line(insertion.at as u32), text, in_source }
+        let schedules = Some(insertion.schedules).filter(|schedules| *schedules > 1);
+        Missing { line: about.source.line(insertion.at as u32), text, schedules, in_source }
     }
 
     /// As lines of a report.
     pub(super) fn shown(&self) -> String {
-        let module = format!("  missing: `{}` before line {} (checked)\n", self.text, self.line);
+        let among = self.schedules.map_or_else(String::new, |schedules| format!(" in {schedules} schedules"));
+        let module = format!("  missing: `{}` before line {} (checked{among})\n", self.text, self.line);
         let source = |own: &InSource| format!("    in the source: `{}` at {}:{}\n", own.text, own.at.file, own.at.line);
         module + &self.in_source.as_ref().map(source).unwrap_or_default()
     }
