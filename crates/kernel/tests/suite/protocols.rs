@@ -371,6 +371,20 @@ fn a_lane_between_the_first_and_the_last_may_be_elected() {
             format!("{elect}shl.b32 %r8, %r6, 2;\nadd.u32 %r8, %r8, %r3;\n@!%p2 st.shared.u32 [%r8], 1;"),
             "ld.shared.u32 %r7, [%r3+20];".to_owned(),
         ),
+        // Its number decides what all do.
+        (format!("{elect}setp.eq.u32 %p5, %r6, 5;\n@%p5 st.shared.u32 [%r3], %r1;"), String::new()),
+        // Only lane 5 has something to do if it is elected: by its number, by what the elected lane leaves in the others.
+        (
+            format!("{elect}setp.eq.u32 %p5, %r1, 5;\nand.pred %p5, %p5, %p4;\n@%p5 st.shared.u32 [%r3], %r1;"),
+            "ld.shared.u32 %r7, [%r3];".to_owned(),
+        ),
+        (
+            format!(
+                "mov.u32 %r8, %r1;\n{elect}@%p4 mov.u32 %r8, 40;\nsetp.lt.u32 %p5, %r8, 6;\nsetp.gt.u32 %p6, %r8, 4;\n\
+                 and.pred %p5, %p5, %p6;\nsetp.eq.u32 %p6, %r1, 5;\n@%p6 not.pred %p5, %p5;\n@%p5 st.shared.u32 [%r3], %r1;"
+            ),
+            "ld.shared.u32 %r7, [%r3];".to_owned(),
+        ),
         // It has an address in its own memory.
         (
             format!("st.local.u32 [own], %r5;\n{elect}@%p4 ld.local.u32 %r8, [own];\n@%p4 st.shared.u32 [%r8], 1;"),

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::code::op::{Access, Op, Order, Register, Source, Space};
-use crate::code::{Entry, Instruction};
+use crate::code::{Entry, Guard, Instruction};
 use crate::dependence::results;
 use crate::run::Run;
 use crate::run::warp::{Fragment, Warp};
@@ -43,11 +43,19 @@ struct State {
     own: Vec<bool>,
     /// Registers whose value in a lane may depend on who was elected.
     depends: Vec<bool>,
+    /// Those of them that depend on more than whether the lane itself was: on the number of the elected lane, or on what the
+    /// lanes have different values of.
+    uneven: Vec<bool>,
 }
 
 impl State {
     fn due_to_election(&self, register: Register) -> bool {
         self.own[register as usize] || self.depends[register as usize]
+    }
+
+    /// Whether the way of the lanes may depend on which lane was elected, and not only on whether each of them was.
+    fn is_led_by_number(&self, guard: Register) -> bool {
+        self.due_to_election(guard) && self.uneven[guard as usize]
     }
 
     /// These lanes synchronise without the others.
@@ -85,8 +93,15 @@ impl Elections {
 impl Run<'_> {
     /// Some lanes of a fragment execute an instruction.
     pub(in crate::run) fn note_election_step(&mut self, warp: usize, fragment: &Fragment, active: u32) {
-        let Some(elections) = self.elections.as_mut().filter(|own| !own.found.matters && active != 0) else { return };
+        let Some(elections) = self.elections.as_mut().filter(|own| !own.found.matters) else { return };
         let instruction = &self.code[fragment.pc as usize];
+        if active == 0 {
+            // Nobody does it here; with another lane elected, somebody may.
+            let state = &elections.warps[warp];
+            let is_led = |guard: Guard| state.leader.is_some() && state.is_led_by_number(guard.register);
+            elections.found.matters = instruction.guard.is_some_and(is_led);
+            return;
+        }
         // Whoever comes first waits for the rest.
         if instruction.aligned.is_some() && active != self.warps[warp].alive() {
             return;
@@ -101,7 +116,7 @@ impl Run<'_> {
             }
             return;
         };
-        elections.found.matters = !step.is_even(state, lanes, leader);
+        elections.found.matters = step.is_led_by_number(state) || !step.is_even(state, lanes, leader);
         step.note(state, lanes, leader);
     }
 
@@ -111,11 +126,14 @@ impl Run<'_> {
         let registers = self.warps[warp].registers.len();
         state.own.resize(registers, false);
         state.depends.resize(registers, false);
+        state.uneven.resize(registers, false);
         let before = state.leader.replace(leader);
         elections.found.masks.insert(members);
         elections.found.matters |= before.is_some_and(|before| before != leader);
-        for register in to {
-            (state.own[*register as usize], state.depends[*register as usize]) = (false, true);
+        // The predicate comes last.
+        for (index, register) in to.iter().map(|register| *register as usize).enumerate() {
+            (state.own[register], state.depends[register]) = (false, true);
+            state.uneven[register] = index + 1 < to.len();
         }
     }
 }
@@ -131,6 +149,13 @@ struct Step<'a> {
 impl Step<'_> {
     fn guard(&self) -> Option<Register> {
         self.instruction.guard.map(|guard| guard.register)
+    }
+
+    /// Whether the way of the lanes is decided by more than whether each of them was elected.
+    fn is_led_by_number(&self, state: &State) -> bool {
+        let index = matches!(self.instruction.op, Op::BranchIndexed { .. });
+        self.guard().is_some_and(|guard| state.is_led_by_number(guard))
+            || index && self.reads.iter().any(|register| state.due_to_election(*register))
     }
 
     /// Whether it would be the same if another lane were elected.
@@ -167,9 +192,19 @@ impl Step<'_> {
         let anybodys = self.active != 1 << leader || self.is_anybodys(state, warp);
         let reads_it = self.reads.iter().any(|register| state.due_to_election(*register));
         let guard = self.guard().is_some_and(|guard| state.due_to_election(guard));
+        let is_even = |register: Register| !state.uneven[register as usize] && is_lane_by_lane(state, warp, register);
+        let reads_even = self.reads.iter().all(|register| is_even(*register));
+        let others = warp.launched & !(1 << leader);
         for register in self.writes {
+            // What stays in the lanes that do not write it counts, too.
+            let stays_even = !state.uneven[*register as usize] && is_lane_by_lane(state, warp, *register);
             let register = *register as usize;
             let before = state.own[register] || state.depends[register];
+            state.uneven[register] = match () {
+                () if self.active == 1 << leader => !(anybodys && stays_even),
+                () if self.active == warp.launched => reads_it && !reads_even,
+                () => !(self.active == others && stays_even && reads_even),
+            };
             (state.own[register], state.depends[register]) = match () {
                 () if self.active == 1 << leader => (anybodys, before || !anybodys),
                 () if self.active == warp.launched => (false, reads_it),
@@ -177,6 +212,11 @@ impl Step<'_> {
             };
         }
     }
+}
+
+/// Whether a register has the same in all lanes, but for who is elected.
+fn is_lane_by_lane(state: &State, warp: &Warp, register: Register) -> bool {
+    state.due_to_election(register) || is_same(state, warp, register)
 }
 
 /// Whether all lanes have the same in a register.
