@@ -136,7 +136,7 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
         return *report;
     }
     // Else, what one run has seen of it, another need not see.
-    let mut report = if first.flags.is_empty() {
+    let mut report = if first.flags.is_empty() && !first.findings.iter().any(may_be_observed) {
         question.settled(&question.plain(Credit::Determined, 0), first)
     } else {
         question.some_schedules(&first)
@@ -147,6 +147,11 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
         _ => {}
     }
     report
+}
+
+/// A race with a strong write: whoever observes it comes after it (8.9.5).
+pub fn may_be_observed(finding: &Finding) -> bool {
+    matches!(finding, Finding::Race { race, .. } if race.first.strong.is_some() && race.first.kind.writes())
 }
 
 fn hangs(findings: &[Finding]) -> bool {
@@ -293,7 +298,7 @@ impl Question<'_> {
             let options = self.plain(Credit::Observed, seed_of(schedule));
             let outcome = self.run(options.clone());
             report = self.settled(&options, outcome);
-            report.schedules = schedule + 1;
+            (report.schedules, report.observed) = (schedule + 1, true);
             doubts.extend(std::mem::take(&mut report.doubts));
             if !report.findings.is_empty() || doubts.iter().any(is_cut) {
                 break;
@@ -330,6 +335,7 @@ fn report_of(outcome: Outcome, entry: &Entry, launch: &Launch) -> Report {
         assumptions,
         covered: outcome.covered,
         schedules: 1,
+        observed: false,
         sliced: None,
         orders: 0,
     }

@@ -59,8 +59,7 @@ impl<'a> Mender<'a> {
     /// For the kernel whose report this is.
     pub fn new(text: &'a str, entry: &'a Entry, launch: &'a Launch, steps: u64, report: &Report) -> Mender<'a> {
         // What threads have seen of each other counts where the report let it count.
-        let by_flags = report.doubts.iter().any(|doubt| matches!(doubt, Doubt::Flags { .. }));
-        let credit = if by_flags { Credit::Observed } else { Credit::Determined };
+        let credit = if report.observed { Credit::Observed } else { Credit::Determined };
         let own = report.covered.warp_instructions;
         let steps = steps.min(own.saturating_mul(4) + 100_000);
         let options = Options::plain(Policy::WEAKEST, credit, 0, steps);

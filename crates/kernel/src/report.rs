@@ -12,6 +12,8 @@ pub struct Report {
     pub doubts: Vec<Doubt>,
     pub assumptions: Vec<&'static str>,
     pub schedules: u32,
+    /// What reads have seen in these schedules counts, though in another they may see something else.
+    pub observed: bool,
     pub covered: Covered,
     /// The answer if the slices are decided.
     pub sliced: Option<Box<Sliced>>,

@@ -3,6 +3,7 @@
 //! The rules are those of `models/ptx.cat`, as clocks: see docs/kernels.md. Nothing here executes instructions.
 
 pub mod clock;
+mod observed;
 mod ordered;
 pub mod policy;
 pub mod record;
@@ -13,11 +14,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use clock::{Lane, Object, Time, Warp};
+use observed::Observed;
+pub use observed::Write;
 use ordered::{Facts, Later};
 use policy::Policy;
 use record::{Handle, Kind, Path, Record, RecordId, Strand, StrandId, StrandKind};
 pub use shadow::Region;
-use shadow::{Entry, Shadow};
+use shadow::{Entry, Shadow, StandsFor};
 pub use views::{Cta, Domain, Known, Message, Snapshot, Views, sent};
 
 use crate::code::op::{Pc, Scope};
@@ -76,6 +79,7 @@ pub struct Order {
     records: Vec<Record>,
     strands: Vec<Strand>,
     shadow: Shadow,
+    observed: Observed,
     memo: Memo,
     pub races: BTreeMap<RaceKey, Race>,
     /// More accesses than are kept: some were forgotten that a later one might race with.
@@ -121,6 +125,7 @@ impl Order {
             records: Vec::new(),
             strands: Vec::new(),
             shadow: Shadow::default(),
+            observed: Observed::new(ctas_per_cluster),
             memo: Memo::new(),
             races: BTreeMap::new(),
             crowded: false,
@@ -300,6 +305,26 @@ impl Order {
         &self.records[id as usize]
     }
 
+    /// In this run, reads observe writes.
+    pub fn set_observing(&mut self) {
+        self.observed.on = true;
+    }
+
+    /// A lane has written to a place that strong reads may observe.
+    pub fn wrote(&mut self, at: (Region, u64), record: RecordId, lane: Lane) {
+        self.observed.write(at, &self.records[record as usize], lane);
+    }
+
+    /// A strong read of a lane has observed what was written there last.
+    pub fn observe(&mut self, at: (Region, u64), record: RecordId, lane: Lane) {
+        self.observed.read(at, &self.records[record as usize], lane);
+    }
+
+    /// A strong read of a lane observes these writes in every execution.
+    pub fn observe_told(&mut self, at: (Region, u64), record: RecordId, lane: Lane, writes: Vec<Write>) {
+        self.observed.told(at, &self.records[record as usize], lane, writes);
+    }
+
     pub fn strand(&mut self, kind: StrandKind, warp: Warp, lanes: u32, collective: bool) -> StrandId {
         let views = if collective {
             let mut views = (**self.views(warp, lanes.trailing_zeros().min(31))).clone();
@@ -362,6 +387,7 @@ impl Order {
         let mut check = Check {
             facts: &facts,
             records: &self.records,
+            observed: &mut self.observed,
             later,
             id: touch.record,
             lane: touch.lane,
@@ -386,6 +412,9 @@ impl Order {
         self.crowded |= check.crowded;
         self.repeated |= check.any_repeats;
         let (races, unordered_writer, disturbed) = (check.races, check.unordered_writer, check.disturbed);
+        if record.kind.writes() {
+            self.observed.overwrite(region, touch.start, touch.len, record.kind);
+        }
         let raced = !races.is_empty();
         for (entry, lane, number) in races {
             self.race(entry, lane, touch, &record, number);
@@ -519,6 +548,7 @@ impl Memo {
 struct Check<'a> {
     facts: &'a Facts<'a>,
     records: &'a [Record],
+    observed: &'a mut Observed,
     later: Later<'a>,
     id: RecordId,
     lane: Lane,
@@ -539,7 +569,7 @@ struct Check<'a> {
 impl Check<'_> {
     fn cell(&mut self, number: u64, cell: &mut shadow::Cell, bytes: u8) {
         let kind = self.later.record.kind;
-        let entry = Entry { record: self.id, lanes: 1 << self.lane, bytes };
+        let mut entry = Entry { record: self.id, lanes: 1 << self.lane, bytes, stands_for: StandsFor::None };
         self.through.clear();
         self.repeats = false;
         self.same_value = self.leaves_as_is;
@@ -581,6 +611,9 @@ impl Check<'_> {
         let before = &mut cell.before;
         cell.writers.retain(|own| !self.forget(own, bytes) || (before.push(*own), false).1);
         cell.readers.retain(|own| !self.forget(own, bytes) || (before.push(*own), false).1);
+        if self.observed.on && self.later.record.strong.is_some() {
+            entry.stands_for = self.observed.forget(before);
+        }
         cell.writers.push(entry);
         self.crowded |= cell.writers.keep_at_most(CROWD);
     }
@@ -626,6 +659,9 @@ impl Check<'_> {
                 self.repeats = true;
                 continue;
             }
+            if self.observed.on && self.was_observed(number, earlier, &record, lane) {
+                continue;
+            }
             if self.races.len() < 64 {
                 self.races.push((earlier.record, lane, number));
             }
@@ -635,6 +671,33 @@ impl Check<'_> {
     fn ordered(&mut self, id: RecordId, record: &Record, lane: Lane) -> bool {
         let (facts, later, own) = (self.facts, self.later, self.lane);
         self.memo.answer((id, lane, None), || facts.ordered(record, lane, &later, own))
+    }
+
+    /// A write comes before by observation, and all that it stands for by itself.
+    fn was_observed(&self, number: u64, entry: &Entry, earlier: &Record, lane: Lane) -> bool {
+        let Some(forgotten) = self.observed.forgotten(entry.stands_for) else { return false };
+        let comes_before = |record: &Record, lane: Lane| {
+            let neither_writes = !record.kind.writes() && !self.later.record.kind.writes();
+            neither_writes
+                || self.facts.ordered(record, lane, &self.later, self.lane)
+                || self.is_observed(number, record, lane)
+        };
+        self.is_observed(number, earlier, lane)
+            && forgotten.iter().all(|(id, lanes)| {
+                let record = &self.records[*id as usize];
+                (0..32).filter(|lane| lanes & (1 << lane) != 0).all(|lane| comes_before(record, lane))
+            })
+    }
+
+    /// Observed by a read that comes before the later access (8.9.5).
+    fn is_observed(&self, number: u64, earlier: &Record, lane: Lane) -> bool {
+        let (later, own) = (&self.later, self.lane);
+        let is_itself = |reader: &Record, lane: Lane| {
+            (reader.warp, lane, reader.time) == (later.record.warp, own, later.record.time)
+        };
+        let comes_before =
+            |reader: &Record, lane: Lane| !is_itself(reader, lane) && self.facts.ordered(reader, lane, later, own);
+        self.observed.comes_before((later.region, number), earlier, lane, comes_before)
     }
 
     /// On one location orders run through a strand: what comes before its access comes before a write after it

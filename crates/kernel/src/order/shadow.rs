@@ -23,6 +23,16 @@ impl Region {
     }
 }
 
+/// Accesses that are forgotten behind a write, by the number of their list.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) enum StandsFor {
+    #[default]
+    None,
+    List(u32),
+    /// More than are kept.
+    Many,
+}
+
 /// One access of some lanes to some bytes of a cell.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
@@ -30,6 +40,8 @@ pub(super) struct Entry {
     pub(super) lanes: u32,
     /// Which of the four bytes.
     pub(super) bytes: u8,
+    /// Of a write that may be observed.
+    pub(super) stands_for: StandsFor,
 }
 
 /// Mostly one entry.
@@ -73,6 +85,9 @@ impl Entries {
         for own in self.first.iter_mut().chain(self.rest.iter_mut()) {
             if own.record == entry.record && own.bytes == entry.bytes {
                 own.lanes |= entry.lanes;
+                if own.stands_for != entry.stands_for {
+                    own.stands_for = StandsFor::Many;
+                }
                 return;
             }
         }
@@ -164,13 +179,13 @@ mod tests {
     #[test]
     fn entries_of_one_record_are_one() {
         let mut entries = Entries::default();
-        entries.push(Entry { record: 1, lanes: 1, bytes: 15 });
-        entries.push(Entry { record: 1, lanes: 2, bytes: 15 });
-        entries.push(Entry { record: 2, lanes: 4, bytes: 3 });
+        entries.push(Entry { record: 1, lanes: 1, bytes: 15, stands_for: StandsFor::None });
+        entries.push(Entry { record: 1, lanes: 2, bytes: 15, stands_for: StandsFor::None });
+        entries.push(Entry { record: 2, lanes: 4, bytes: 3, stands_for: StandsFor::None });
         assert_eq!(entries.len(), 2);
         entries.retain(|entry| entry.record != 1);
         let left: Vec<Entry> = entries.iter().copied().collect();
-        assert_eq!(left, [Entry { record: 2, lanes: 4, bytes: 3 }]);
+        assert_eq!(left, [Entry { record: 2, lanes: 4, bytes: 3, stands_for: StandsFor::None }]);
         entries.retain(|_| false);
         assert_eq!(entries.len(), 0);
     }
@@ -179,7 +194,7 @@ mod tests {
     fn the_newest_entries_are_kept() {
         let mut entries = Entries::default();
         for record in 1..=6 {
-            entries.push(Entry { record, lanes: 1, bytes: 15 });
+            entries.push(Entry { record, lanes: 1, bytes: 15, stands_for: StandsFor::None });
             assert_eq!(entries.keep_at_most(4), record > 4);
             assert!(entries.len() <= 4 && entries.iter().any(|entry| entry.record == record));
         }

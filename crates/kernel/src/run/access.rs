@@ -194,7 +194,7 @@ impl Run<'_> {
                 if strong {
                     taint = self.strong_read((pc, to.len()), record, &touched, &mut read_taint);
                     self.asked_at(taint, record, (region, offset, size as u8));
-                    self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
+                    self.hear(warp, record, lane, (region, offset), access.order.acquires(), access.scope);
                 }
             }
             let thread = self.thread(warp, lane);
@@ -207,9 +207,9 @@ impl Run<'_> {
                     None
                 };
                 let value = question.map_or(value, |(_, given)| given);
-                if let Some((id, _)) = question {
+                if let (Some((id, _)), Some(record)) = (question, record) {
                     answered |= 1 << lane;
-                    self.tell(id, access);
+                    self.tell(id, access, record);
                 }
                 let Some(to) = to else { continue };
                 let value = if access.ty.is_signed() { widened(access, value) } else { value };
@@ -325,6 +325,9 @@ impl Run<'_> {
                 self.set_writing(true);
                 self.touch_with(record, &views, lane, region, offset, bytes, 0, same);
                 self.set_writing(false);
+                for index in (0..from.len() as u64).filter(|_| strong) {
+                    self.publish((region, offset + index * u64::from(size)), record, lane);
+                }
                 let messages = if strong {
                     self.messages_of(warp, lane, (region, offset), access.order.releases(), access.scope)
                 } else {
@@ -455,7 +458,7 @@ impl Run<'_> {
             let mut touched = Touched::default();
             if let Some(attempt) = attempt {
                 touched = self.touch_lane(warp, attempt, lane, region, offset, u64::from(size));
-                self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
+                self.hear(warp, attempt, lane, (region, offset), access.order.acquires(), access.scope);
             }
             if !self.fails_here(warp, lane, access, attempt, from[0], at) {
                 self.set_writing(true);
@@ -463,7 +466,7 @@ impl Run<'_> {
                 self.set_writing(false);
             }
             if to.is_some() && attempt.is_none() {
-                self.hear(warp, pc, lane, (region, offset), access.order.acquires(), access.scope);
+                self.hear(warp, record, lane, (region, offset), access.order.acquires(), access.scope);
             }
             let thread = self.thread(warp, lane);
             let determined = self.taint_of_all(warp, &from, 1 << lane) == 0;
@@ -485,7 +488,7 @@ impl Run<'_> {
                     self.asked_at(source, record, (region, offset, size as u8));
                     let question = self.question(warp, pc, lane, access, old);
                     if let Some((id, _)) = question {
-                        self.atomic_question(id, access);
+                        self.atomic_question(id, access, record);
                     }
                     question
                 }
@@ -496,6 +499,7 @@ impl Run<'_> {
             changed |= value != old;
             let mut messages = self.messages_of(warp, lane, (region, offset), access.order.releases(), access.scope);
             if value != old || operation != Atomic::CompareAndSwap {
+                self.publish((region, offset), record, lane);
                 // A read-modify-write hands on what was published before it (8.9.2).
                 if let Some(before) = self.messages.get(&(region, offset)) {
                     messages.extend(before.iter().cloned());

@@ -246,6 +246,9 @@ impl<'a> Run<'a> {
         if run.options.credit == Credit::Determined {
             run.elections = synchronise::election::Elections::new(entry, (ctas * warps_per_cta) as usize);
         }
+        if run.options.credit != Credit::Determined {
+            run.order.set_observing();
+        }
         let reads = |own: &Instruction| matches!(own.op, Op::Tcgen05Mma { .. } | Op::Tcgen05Copy { .. });
         run.order.pairs_read = per_cluster > 1 && entry.code.iter().any(reads);
         run.start();

@@ -69,8 +69,10 @@ pub(crate) fn compare(program: &Program, readings: Readings) -> Compared {
     let mut found = kinds(program, &kernel, &model);
     for other in others {
         found.extend(kinds(program, &other, &model));
+        // Two orders of the turns may show different things.
+        let tells_all = |own: &Kernel| own.is_sure() && !own.one_order;
         let matters = kernel.is_proved() != other.is_proved()
-            || (kernel.is_sure() && other.is_sure() && kernel.races.is_empty() != other.races.is_empty());
+            || (tells_all(&kernel) && tells_all(&other) && kernel.races.is_empty() != other.races.is_empty());
         if matters && kernel.protocol.is_empty() && other.protocol.is_empty() {
             found.push(Kind::ScheduleMatters);
         }

@@ -62,7 +62,7 @@ fn concat(parts: &[Vec<Item>]) -> Vec<Item> {
     parts.concat()
 }
 
-const COUNT: usize = 18;
+const COUNT: usize = 21;
 
 fn pattern(number: usize, random: &mut Random) -> Program {
     let two = random.percent(50);
@@ -198,6 +198,22 @@ fn pattern(number: usize, random: &mut Random) -> Program {
             }
             threads
         }
+        // Who has seen the flag or the counter accesses it weakly.
+        17 | 18 => {
+            let own = Item::FlagWeak { at, writes: random.percent(60) };
+            let relaxed = How { fenced: random.pick(&[None, Some(false)]), ..how };
+            let wait = Item::Await { at, value: number as u32 - 16, equal, acquire: false, scope };
+            let mut threads = vec![(other, vec![wait, own]), (0, relaxed.count(at, 1))];
+            if number == 18 {
+                threads.push((other, vec![Item::Count { at, by: 1, atom: how.atom, release: false, scope }]));
+            }
+            threads
+        }
+        19 => {
+            let count = random.pick(&[2, 2, 3]);
+            let last = Item::Reset { at, count, orders: how.fenced.is_none(), scope };
+            (0..count).map(|thread| (if thread == 0 { 0 } else { other }, vec![last])).collect()
+        }
         // A counter that a flag follows.
         _ => vec![
             (0, concat(&[vec![store(x)], how.count(at, 1)])),
@@ -228,6 +244,8 @@ fn flag_of(item: Item) -> Option<&'static str> {
         | Item::Together { at, .. }
         | Item::Last { at, .. }
         | Item::FlagSet { at, .. }
+        | Item::FlagWeak { at, .. }
+        | Item::Reset { at, .. }
         | Item::FlagSpin { at, .. } => Some(at),
         _ => None,
     }
@@ -308,6 +326,10 @@ fn other(item: Item, random: &mut Random) -> Item {
         (Item::Last { at, count, orders, scope, from }, _) => {
             Item::Last { at, count: near(count, random), orders, scope, from }
         }
+        (Item::FlagWeak { at, writes }, _) => Item::FlagWeak { at, writes: !writes },
+        (Item::Reset { at, count, orders, .. }, 0) => Item::Reset { at, count, orders, scope: pick_scope(random) },
+        (Item::Reset { at, count, orders, scope }, 1) => Item::Reset { at, count, orders: !orders, scope },
+        (Item::Reset { at, count, orders, scope }, _) => Item::Reset { at, count: near(count, random), orders, scope },
         (Item::Fence { .. }, _) => Item::Fence { sc: random.percent(50), scope: pick_scope(random) },
         (Item::Load { from, .. }, 0) => Item::Load { from, scope: Some(pick_scope(random)) },
         (Item::Store { to, .. }, 0) => Item::Store { to, scope: Some(pick_scope(random)) },
@@ -319,7 +341,8 @@ fn other(item: Item, random: &mut Random) -> Item {
 fn any(random: &mut Random) -> Item {
     let (at, scope) = (random.pick(&ALL_FLAGS), random.pick(&[Scope::Cta, Scope::Gpu, Scope::Gpu]));
     let data: Place = random.pick(&[place("ga", 0), place("gb", 8)]);
-    match random.below(8) {
+    match random.below(9) {
+        8 => Item::FlagWeak { at, writes: random.percent(50) },
         0 => Item::FlagStore { at, value: random.below(3) as u32, release: random.percent(60), scope },
         1 => Item::Count { at, by: 1, atom: random.percent(50), release: random.percent(60), scope },
         2 => Item::Await { at, value: 1, equal: random.percent(40), acquire: random.percent(60), scope },

@@ -162,6 +162,18 @@ pub(crate) enum Item {
         release: bool,
         scope: Scope,
     },
+    /// A weak access to a flag.
+    FlagWeak {
+        at: &'static str,
+        writes: bool,
+    },
+    /// Takes a ticket; who has the last of so many puts the counter back, weakly.
+    Reset {
+        at: &'static str,
+        count: u32,
+        orders: bool,
+        scope: Scope,
+    },
     /// `red`, or `atom` whose result nobody uses.
     Count {
         at: &'static str,
@@ -526,6 +538,16 @@ impl Line {
             Item::FlagStore { at, value, release, scope } => {
                 let order = if release { "release" } else { "relaxed" };
                 one(format!("st.{order}.{}.{}.u32 [{at}], {value};", scope.word(), space(at)))
+            }
+            Item::FlagWeak { at, writes: true } => one(format!("st.weak.{}.u32 [{at}], {};", space(at), id + 1)),
+            Item::FlagWeak { at, writes: false } => one(format!("ld.weak.{}.u32 %g{id}, [{at}];", space(at))),
+            Item::Reset { at, count, orders, scope } => {
+                let order = if orders { "acq_rel" } else { "relaxed" };
+                vec![
+                    format!("atom.{order}.{}.{}.add.u32 %g{id}, [{at}], 1;", scope.word(), space(at)),
+                    format!("setp.eq.u32 %p2, %g{id}, {};", count.saturating_sub(1)),
+                    format!("@%p2 st.weak.{}.u32 [{at}], 0;", space(at)),
+                ]
             }
             Item::Count { at, by, atom, release, scope } => {
                 let (order, scope, space) = (if release { "release" } else { "relaxed" }, scope.word(), space(at));

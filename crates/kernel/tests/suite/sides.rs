@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencepost_check::model::readings::Settings;
 use fencepost_check::options::{CrossCheck, Wanted};
 use fencepost_check::{Budget, Models, Options, check, load};
-use fencepost_kernel::check::with_flags;
+use fencepost_kernel::check::{may_be_observed, with_flags};
 use fencepost_kernel::code::{Module, decode};
 use fencepost_kernel::footprint::tensor_map::{Element, TensorMap};
 use fencepost_kernel::launch::{Argument, BufferSpec, Contents, Launch};
@@ -191,7 +191,7 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
         kernel.one_order = !kernel.is_clean();
         return kernel;
     }
-    if first.flags.is_empty() {
+    if first.flags.is_empty() && !first.findings.iter().any(may_be_observed) {
         let hold = first.late.iter().next().copied().filter(|_| first.findings.is_empty());
         let mut kernel = of_outcome(&text, &module, first);
         if hold.is_some() {

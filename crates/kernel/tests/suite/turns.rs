@@ -7,6 +7,7 @@ use fencepost_check::{Budget, Models, Options, load};
 use fencepost_kernel::check::{Limits, check};
 use fencepost_kernel::code::decode;
 use fencepost_kernel::launch::{Argument, BufferSpec, Contents, Launch};
+use fencepost_kernel::order::record::Kind;
 use fencepost_kernel::report::{Finding, Report, Slice};
 use fencepost_report::{RaceAnswer, TerminationAnswer};
 use fencepost_syntax::{Source, ptx};
@@ -353,4 +354,54 @@ fn a_relaxed_store_behind_a_release_hands_on_what_was_released() {
     assert_eq!(said(&body(&format!("{elsewhere}\n{second}")), 2, 1), Said::Race);
     // What comes behind the release was not released.
     assert_eq!(said(&body(&format!("{first}\nst.global.u32 [%rd2], 8;\n{second}")), 2, 1), Said::Race);
+}
+
+/// Observation comes before base causality order (8.9.5): a flag that a relaxed read has seen may be accessed weakly behind it.
+#[test]
+fn who_has_seen_a_flag_may_access_it_weakly() {
+    let body = |value: u32, own: &str| {
+        format!(
+            "@%p1 bra END;\nsetp.ne.u32 %p3, %r2, 0;\n@%p3 bra WAIT;\nst.relaxed.gpu.global.u32 [%rd1], 1;\n\
+             st.relaxed.gpu.global.u32 [%rd1], 2;\nbra END;\n\
+             WAIT: ld.relaxed.gpu.global.u32 %r3, [%rd1];\nsetp.lt.u32 %p2, %r3, {value};\n@%p2 bra WAIT;\n{own}\nEND:"
+        )
+    };
+    // The first of two stores is not observed by who sees the second, and the second not for certain by who waits for the first.
+    let one = |own: &str| body(2, own).replace("st.relaxed.gpu.global.u32 [%rd1], 1;\n", "");
+    for own in ["st.global.u32 [%rd1], 0;", "ld.global.u32 %r4, [%rd1];"] {
+        assert_eq!(said(&one(own), 2, 1), Said::Proved(0), "{own}");
+        assert_eq!(said(&one(own).replace(".gpu", ".cta"), 2, 1), Said::Race, "{own}");
+        assert_eq!(said(&body(1, own), 2, 1), Said::Race, "{own}");
+        assert_eq!(said(&body(2, own), 2, 1), Said::Race, "{own}");
+    }
+}
+
+/// An atomic operation is one operation: who has the last ticket comes after all others, reads and writes (8.4, 8.9.5).
+#[test]
+fn the_last_may_put_the_counter_back_weakly() {
+    let body = |last: u32| {
+        format!(
+            "@%p1 bra END;\natom.relaxed.gpu.global.add.u32 %r3, [%rd1], 1;\nsetp.ne.u32 %p2, %r3, {last};\n@%p2 bra END;\n\
+             st.global.u32 [%rd1], 0;\nEND:"
+        )
+    };
+    assert_eq!(said(&body(2), 3, 32), Said::Proved(0));
+    assert_eq!(said(&body(1), 3, 32), Said::Race);
+    assert_eq!(said(&body(2).replace(".gpu", ".cta"), 3, 32), Said::Race);
+    // A counter that all lanes count: one of each warp would do.
+    assert_eq!(said(&body(2).replace("@%p1 bra END;\n", ""), 3, 1), Said::Proved(0));
+}
+
+/// Beside a race, the counter that the last puts back is none.
+#[test]
+fn what_a_schedule_has_observed_is_no_race_there() {
+    let body = "@%p1 bra END;\nst.global.u32 [%rd2], %r2;\natom.relaxed.gpu.global.add.u32 %r3, [%rd1], 1;\n\
+                setp.ne.u32 %p2, %r3, 1;\n@%p2 bra END;\nst.global.u32 [%rd1], 0;\nEND:";
+    let report = report(body, 2, 32);
+    let regions = report.findings.iter().map(|finding| match finding {
+        Finding::Race { race, .. } => (race.first.kind, race.second.kind),
+        other => panic!("{other:?}"),
+    });
+    let kinds: Vec<_> = regions.collect();
+    assert_eq!(kinds, [(Kind::Write, Kind::Write)]);
 }

@@ -24,7 +24,8 @@ use crate::code::op::{Access, Atomic, Pc, Register, Scope, Source};
 use crate::code::ty::{self, Ty};
 use crate::memory::At;
 use crate::order::clock::{Clock, View};
-use crate::order::{Cta, Message, Region, Views, in_scope};
+use crate::order::record::RecordId;
+use crate::order::{Cta, Message, Region, Views, Write, in_scope};
 use crate::report::{Cause, Doubt};
 use ghost::{Ghost, Stuck};
 use liveness::Liveness;
@@ -337,6 +338,9 @@ impl Log {
         if !mutual || chains.is_empty() {
             return told;
         }
+        let in_base = |at: usize| knows(&question.known, question.place_of(), self.writes[at].place());
+        let observed = |at: &usize| !in_base(*at) && chains.iter().all(|chain| chain.contains(at));
+        told.observed.extend(free.iter().copied().filter(observed));
         for at in free.iter().copied().filter(|at| !self.is_known(question, *at)) {
             let write = &self.writes[at];
             let reached = |other: &usize| *other == at || self.in_order(at, *other);
@@ -366,17 +370,20 @@ fn covers(message: &Message, other: &Message) -> bool {
 struct Told {
     /// Writes that are observed, or that come before one that is.
     writes: Vec<usize>,
+    /// Those that are observed.
+    observed: Vec<usize>,
     /// Messages by the number of the write and their own.
     messages: Vec<(usize, usize)>,
 }
 
 impl Told {
     fn is_empty(&self) -> bool {
-        self.writes.is_empty() && self.messages.is_empty()
+        self.writes.is_empty() && self.observed.is_empty() && self.messages.is_empty()
     }
 
     fn includes(&self, other: &Told) -> bool {
         other.writes.iter().all(|write| self.writes.contains(write))
+            && other.observed.iter().all(|write| self.observed.contains(write))
             && other.messages.iter().all(|message| self.messages.contains(message))
     }
 }
@@ -572,7 +579,7 @@ impl Run<'_> {
     }
 
     /// The answer of a load tells what all values that end its wait tell.
-    pub(super) fn tell(&mut self, id: QuestionId, access: &Access) {
+    pub(super) fn tell(&mut self, id: QuestionId, access: &Access, record: RecordId) {
         let per = self.launch.ctas_per_cluster();
         let question = &self.flags_of.questions[id as usize];
         if question.forced.is_some() {
@@ -587,6 +594,10 @@ impl Run<'_> {
         let told = log.told_by_all(question, &possible, per);
         let message = |(at, index): &(usize, usize)| Rc::clone(&log.writes[*at].messages[*index]);
         let messages: Vec<Rc<Message>> = told.messages.iter().map(message).collect();
+        let write = |at: &usize| log.writes[*at].place();
+        let observed: Vec<Write> =
+            told.observed.iter().map(write).map(|(warp, lane, time)| Write { warp, lane, time }).collect();
+        self.order.observe_told(key, record, lane, observed);
         self.take_messages(warp as usize, lane, &messages, access.order.acquires(), access.scope);
         self.flags_of.told.entry((warp, lane)).or_default().extend(told.writes.iter().map(|at| (key, *at)));
         let read = self.flags_of.questions[id as usize].place_of();
@@ -736,12 +747,12 @@ impl Run<'_> {
     }
 
     /// An atomic operation asks; the last one is told of all others.
-    pub(super) fn atomic_question(&mut self, id: QuestionId, access: &Access) {
+    pub(super) fn atomic_question(&mut self, id: QuestionId, access: &Access, record: RecordId) {
         let question = &mut self.flags_of.questions[id as usize];
         question.atomic = true;
         let (key, own) = ((question.place.0, question.place.1), (question.warp, question.lane));
         if self.flags_of.logs.get(&key).is_some_and(|(_, log)| log.last == Some(own)) {
-            self.tell(id, access);
+            self.tell(id, access, record);
         }
     }
 

@@ -9,6 +9,7 @@ pub(in crate::run) mod peek;
 use std::rc::Rc;
 
 use crate::code::op::{Cover, Op, Order, Pc, Scope};
+use crate::order::record::RecordId;
 use crate::order::{Domain, Known, Message, Region, Snapshot, in_scope, sent};
 use crate::run::warp::lanes;
 use crate::run::{Credit, Run};
@@ -160,16 +161,35 @@ impl Run<'_> {
         messages
     }
 
+    /// Whether a read there observes what this run has written last: if it tells of itself only, or threads take turns.
+    fn observes(&self, at: (Region, u64)) -> bool {
+        self.options.credit == Credit::Observed || self.in_turn(at)
+    }
+
+    /// A strong write of one lane, for those who observe it.
+    pub(in crate::run) fn publish(&mut self, at: (Region, u64), record: RecordId, lane: u32) {
+        if self.observes(at) {
+            self.order.wrote(at, record, lane);
+        }
+    }
+
     /// A strong read of one lane sees what was published there.
     pub(in crate::run) fn hear(
         &mut self,
         warp: usize,
-        pc: Pc,
+        record: RecordId,
         lane: u32,
         at: (Region, u64),
         acquires: bool,
         scope: Scope,
     ) {
+        let pc = self.order.record_at(record).pc;
+        // Where threads take turns, the order is that of the atomic operations: a load may see an older one.
+        let is_atomic = matches!(self.code[pc as usize].op, Op::Atomic { .. });
+        let observes = self.options.credit == Credit::Observed || (is_atomic && self.in_turn(at));
+        if observes {
+            self.order.observe(at, record, lane);
+        }
         let Some(messages) = self.messages.get(&at).cloned() else { return };
         let cta = self.warps[warp].cta;
         let per = self.launch.ctas_per_cluster();
@@ -179,9 +199,7 @@ impl Run<'_> {
             return;
         }
         self.flags.insert(pc);
-        // Where threads take turns, the order is that of the atomic operations: a load may see an older one.
-        let takes_turn = matches!(self.code[pc as usize].op, Op::Atomic { .. }) && self.in_turn(at);
-        if self.options.credit == Credit::Observed || takes_turn {
+        if observes {
             self.take_messages(warp, lane, &heard, acquires, scope);
         }
     }

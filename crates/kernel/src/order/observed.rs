@@ -1,0 +1,287 @@
+//! Reads that have observed writes: what is observed comes before whatever the read comes before in base causality order
+//! (8.9.2, 8.9.5).
+//!
+//! An atomic operation is one operation: who observes what it wrote comes after all of it. Who observes a write does not by
+//! that come after what the write comes after: of a write that may be observed it is kept which accesses it stands for.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::clock::{Lane, Time, Warp};
+use super::in_scope;
+use super::record::{Kind, Path, Record, RecordId};
+use super::shadow::{Entry, Region, StandsFor};
+
+/// The write of a lane.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Write {
+    pub warp: Warp,
+    pub lane: Lane,
+    pub time: Time,
+}
+
+impl Write {
+    fn is_of(self, record: &Record, lane: Lane) -> bool {
+        (self.warp, self.lane, self.time) == (record.warp, lane, record.time)
+    }
+}
+
+/// What a read has observed.
+enum Seen {
+    /// These in the history of the place.
+    Chain(Range<usize>),
+    /// These in every execution.
+    Told(Vec<Write>),
+}
+
+struct Observation {
+    reader: Record,
+    lane: Lane,
+    seen: Seen,
+}
+
+/// One place in memory.
+#[derive(Default)]
+struct Place {
+    /// Strong writes as they came.
+    writes: Vec<Write>,
+    /// Who reads now observes the writes from here on: a store, or what a read-modify-write is no longer morally strong
+    /// with, ends the chain (8.9.2).
+    chain: usize,
+    last: Option<Record>,
+    observations: Vec<Observation>,
+}
+
+/// Writes and observations of one place that are kept. What is not kept orders nothing.
+const MOST: usize = 4096;
+
+/// Bytes of the widest element that is written strongly.
+const WIDEST: u64 = 16;
+
+/// Accesses for which one write is let stand, so that it may still be observed.
+const MOST_FORGOTTEN: usize = 16;
+
+pub(super) struct Observed {
+    /// In this run reads observe writes.
+    pub(super) on: bool,
+    places: BTreeMap<(Region, u64), Place>,
+    forgotten: Vec<Vec<(RecordId, u32)>>,
+    ctas_per_cluster: u32,
+}
+
+impl Observed {
+    pub(super) fn new(ctas_per_cluster: u32) -> Observed {
+        Observed { on: false, places: BTreeMap::new(), forgotten: Vec::new(), ctas_per_cluster }
+    }
+
+    /// These are forgotten behind a strong write.
+    pub(super) fn forget(&mut self, entries: &[Entry]) -> StandsFor {
+        let mut list: Vec<(RecordId, u32)> = Vec::new();
+        for entry in entries {
+            let Some(others) = self.forgotten(entry.stands_for) else { return StandsFor::Many };
+            list.push((entry.record, entry.lanes));
+            list.extend_from_slice(others);
+            if list.len() > MOST_FORGOTTEN {
+                return StandsFor::Many;
+            }
+        }
+        if list.is_empty() {
+            return StandsFor::None;
+        }
+        self.forgotten.push(list);
+        StandsFor::List((self.forgotten.len() - 1) as u32)
+    }
+
+    /// Which they were, if that is kept.
+    pub(super) fn forgotten(&self, stands_for: StandsFor) -> Option<&[(RecordId, u32)]> {
+        match stands_for {
+            StandsFor::None => Some(&[]),
+            StandsFor::List(number) => Some(&self.forgotten[number as usize]),
+            StandsFor::Many => None,
+        }
+    }
+
+    /// Bytes are written: what was there is observed no more, unless by an atomic operation that reads it.
+    pub(super) fn overwrite(&mut self, region: Region, start: u64, len: u64, kind: Kind) {
+        if self.places.is_empty() {
+            return;
+        }
+        let from = start.saturating_sub(WIDEST - 1);
+        for ((_, at), place) in self.places.range_mut((region, from)..(region, start.saturating_add(len))) {
+            let size = place.last.map_or(0, |last| u64::from(last.size));
+            if at + size > start && (*at != start || kind != Kind::Atomic) {
+                place.end_chain();
+            }
+        }
+    }
+
+    /// A lane has written there strongly: a store, or an atomic operation that read what was there.
+    pub(super) fn write(&mut self, at: (Region, u64), record: &Record, lane: Lane) {
+        let per = self.ctas_per_cluster;
+        let place = self.places.entry(at).or_default();
+        let goes_on = record.kind == Kind::Atomic && place.last.is_some_and(|last| links(&last, record, per));
+        if !goes_on || place.writes.len() >= MOST {
+            place.end_chain();
+        }
+        if place.writes.len() < MOST {
+            place.last = Some(*record);
+            place.writes.push(Write { warp: record.warp, lane, time: record.time });
+        }
+    }
+
+    /// A strong read of a lane returns what was written there last.
+    pub(super) fn read(&mut self, at: (Region, u64), reader: &Record, lane: Lane) {
+        let per = self.ctas_per_cluster;
+        let Some(place) = self.places.get_mut(&at) else { return };
+        let seen = place.chain..place.writes.len();
+        if !seen.is_empty() && place.last.is_some_and(|last| links(&last, reader, per)) {
+            place.add(Observation { reader: *reader, lane, seen: Seen::Chain(seen) });
+        }
+    }
+
+    /// A strong read of a lane returns, in every execution, what these wrote or was made of it.
+    pub(super) fn told(&mut self, at: (Region, u64), reader: &Record, lane: Lane, writes: Vec<Write>) {
+        if !writes.is_empty() {
+            let observation = Observation { reader: *reader, lane, seen: Seen::Told(writes) };
+            self.places.entry(at).or_default().add(observation);
+        }
+    }
+
+    /// Whether a lane's access to this cell was observed by a read of which `comes_before` says that it comes before.
+    pub(super) fn comes_before(
+        &self,
+        (region, cell): (Region, u64),
+        earlier: &Record,
+        lane: Lane,
+        comes_before: impl Fn(&Record, Lane) -> bool,
+    ) -> bool {
+        if self.places.is_empty() || earlier.strong.is_none() || !matches!(earlier.kind, Kind::Write | Kind::Atomic) {
+            return false;
+        }
+        let from = (cell * 4).saturating_sub(WIDEST - 1);
+        let places = self.places.range((region, from)..(region, cell * 4 + 4));
+        places.into_iter().any(|(_, place)| place.has_observed(earlier, lane, &comes_before))
+    }
+}
+
+impl Place {
+    fn end_chain(&mut self) {
+        self.chain = self.writes.len();
+        self.last = None;
+    }
+
+    fn add(&mut self, observation: Observation) {
+        // A read that sees no more than one before it in the same thread adds nothing.
+        let adds = |own: &Observation| match (&own.seen, &observation.seen) {
+            (Seen::Chain(own), Seen::Chain(new)) => own.start > new.start || own.end < new.end,
+            (Seen::Told(own), Seen::Told(new)) => !new.iter().all(|write| own.contains(write)),
+            _ => true,
+        };
+        let of_lane = |own: &&Observation| (own.reader.warp, own.lane) == (observation.reader.warp, observation.lane);
+        let is_new = self.observations.iter().rev().find(of_lane).is_none_or(adds);
+        if is_new && self.observations.len() < MOST {
+            self.observations.push(observation);
+        }
+    }
+
+    fn has_observed(&self, earlier: &Record, lane: Lane, comes_before: impl Fn(&Record, Lane) -> bool) -> bool {
+        let index = self.writes.iter().position(|write| write.is_of(earlier, lane));
+        let sees = |own: &&Observation| match &own.seen {
+            Seen::Chain(range) => index.is_some_and(|index| range.contains(&index)),
+            Seen::Told(writes) => writes.iter().any(|write| write.is_of(earlier, lane)),
+        };
+        self.observations.iter().rev().filter(sees).any(|own| comes_before(&own.reader, own.lane))
+    }
+}
+
+/// Whether a read of what was written observes it: the two are morally strong (8.7), on the same bytes.
+fn links(write: &Record, read: &Record, ctas_per_cluster: u32) -> bool {
+    let (Some(a), Some(b)) = (write.strong, read.strong) else { return false };
+    let includes = |scope| in_scope(scope, write.cta, read.cta, ctas_per_cluster);
+    write.size == read.size && write.path == Path::Generic && read.path == Path::Generic && includes(a) && includes(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::op::Scope;
+
+    fn record(warp: Warp, time: Time, kind: Kind, strong: Option<Scope>) -> Record {
+        Record { pc: 0, cta: warp, warp, time, kind, path: Path::Generic, strong, size: 4 }
+    }
+
+    const AT: (Region, u64) = (Region::Global(0), 8);
+    const GPU: Option<Scope> = Some(Scope::Gpu);
+
+    fn happens(observed: &mut Observed, write: &Record) {
+        observed.overwrite(AT.0, AT.1, 4, write.kind);
+        if write.strong.is_some() {
+            observed.write(AT, write, 0);
+        }
+    }
+
+    /// Which of the writes a read now observes.
+    fn observes(observed: &mut Observed, writes: &[Record]) -> Vec<bool> {
+        observed.read(AT, &record(9, 1, Kind::Read, GPU), 0);
+        writes.iter().map(|write| observed.comes_before((AT.0, 2), write, 0, |_, _| true)).collect()
+    }
+
+    #[test]
+    fn a_chain_of_read_modify_writes_is_observed_whole() {
+        let mut observed = Observed::new(1);
+        let writes = [record(0, 1, Kind::Write, GPU), record(1, 1, Kind::Atomic, GPU), record(2, 1, Kind::Atomic, GPU)];
+        writes.iter().for_each(|write| happens(&mut observed, write));
+        assert_eq!(observes(&mut observed, &writes), [true, true, true]);
+        // Another lane, and another cell.
+        assert!(!observed.comes_before((AT.0, 2), &writes[0], 1, |_, _| true));
+        assert!(!observed.comes_before((AT.0, 8), &writes[0], 0, |_, _| true));
+        // The read does not come before.
+        assert!(!observed.comes_before((AT.0, 2), &writes[0], 0, |reader, _| reader.warp != 9));
+    }
+
+    #[test]
+    fn a_store_ends_the_chain() {
+        let mut observed = Observed::new(1);
+        let writes = [record(0, 1, Kind::Atomic, GPU), record(1, 1, Kind::Write, GPU), record(2, 1, Kind::Atomic, GPU)];
+        writes.iter().for_each(|write| happens(&mut observed, write));
+        assert_eq!(observes(&mut observed, &writes), [false, true, true]);
+        // A weak one, one of a neighbour that reaches into it, and none that does not.
+        for (start, len, kind, expected) in [
+            (8, 4, Kind::Write, false),
+            (4, 8, Kind::Atomic, false),
+            (4, 4, Kind::Write, true),
+            (12, 4, Kind::Write, true),
+        ] {
+            let mut observed = Observed::new(1);
+            happens(&mut observed, &writes[0]);
+            observed.overwrite(AT.0, start, len, kind);
+            assert_eq!(observes(&mut observed, &writes[..1]), [expected], "{start} {len}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_is_not_morally_strong_ends_the_chain() {
+        let cta = Some(Scope::Cta);
+        for (middle, expected) in [(cta, [false, false]), (GPU, [true, true])] {
+            let mut observed = Observed::new(1);
+            let writes = [record(0, 1, Kind::Atomic, GPU), record(1, 1, Kind::Atomic, middle)];
+            writes.iter().for_each(|write| happens(&mut observed, write));
+            assert_eq!(observes(&mut observed, &writes), expected, "{middle:?}");
+        }
+        // Behind it another one begins.
+        let mut observed = Observed::new(1);
+        let writes = [record(0, 1, Kind::Atomic, cta), record(1, 1, Kind::Atomic, GPU)];
+        writes.iter().for_each(|write| happens(&mut observed, write));
+        assert_eq!(observes(&mut observed, &writes), [false, true]);
+    }
+
+    #[test]
+    fn what_is_told_counts_as_observed() {
+        let mut observed = Observed::new(1);
+        let (write, reader) = (record(0, 1, Kind::Write, GPU), record(9, 1, Kind::Read, GPU));
+        observed.told(AT, &reader, 3, vec![Write { warp: 0, lane: 0, time: 1 }]);
+        assert!(observed.comes_before((AT.0, 2), &write, 0, |reader, lane| (reader.warp, lane) == (9, 3)));
+        assert!(!observed.comes_before((AT.0, 2), &record(0, 2, Kind::Write, GPU), 0, |_, _| true));
+        assert!(!observed.comes_before((AT.0, 2), &record(0, 1, Kind::Read, GPU), 0, |_, _| true));
+    }
+}
