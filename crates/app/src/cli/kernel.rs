@@ -51,7 +51,7 @@ pub(crate) struct Kernel {
     #[arg(long, conflicts_with_all = ["launch", "sarif", "picture", "baseline", "write_baseline"])]
     pub(crate) inventory: bool,
     /// Leave out or weaken each synchronisation in turn, and say what this launch needs it for
-    #[arg(long, conflicts_with_all = ["template", "inventory", "json", "sarif", "baseline", "write_baseline", "picture"])]
+    #[arg(long, conflicts_with_all = ["template", "inventory", "sarif", "baseline", "write_baseline", "picture"])]
     pub(crate) mutate: bool,
     /// CTAs: X, X,Y or X,Y,Z
     #[arg(long, value_name = "X,Y,Z", value_delimiter = ',')]
@@ -68,7 +68,8 @@ pub(crate) struct Kernel {
     /// A number for a parameter, by its index or its name; may be repeated
     #[arg(long = "param", value_name = "N=VALUE")]
     pub(crate) parameters: Vec<String>,
-    /// Print one JSON object per launch (docs/schema/kernel.schema.json), or per module with --inventory
+    /// Print one JSON object per launch (docs/schema/kernel.schema.json, kernel-mutants.schema.json with --mutate), or per module
+    /// with --inventory
     #[arg(long)]
     pub(crate) json: bool,
     /// Also write a SARIF 2.1.0 file

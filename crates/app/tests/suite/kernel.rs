@@ -162,6 +162,12 @@ fn templates_and_inventories_need_no_launch() {
     let (document, line) = (schema("kernel-inventory"), serde_json::from_str(&listed.out).expect("JSON"));
     validate(&document, &document, &line, "");
     assert_eq!((listed.code, &line["entries"][0]["uses"]["bulk copies"]), (0, &2.into()), "{}", listed.out);
+    let mutants = run(&double(), &["--entry", "double_unfenced", "--mutate", "--json"]);
+    let (document, line) = (schema("kernel-mutants"), serde_json::from_str(&mutants.out).expect("JSON"));
+    validate(&document, &document, &line, "");
+    assert_eq!((mutants.code, &line["compared_with"]), (0, &"findings".into()), "{}", mutants.out);
+    let mut fates = line["mutants"].as_array().expect("mutants").iter().map(|mutant| mutant["fate"].to_string());
+    assert!(fates.any(|fate| fate == "\"noticed\""), "{}", mutants.out);
     let by_flags = run(&double(), &["--entry", "double", "--grid", "4"]);
     says(&by_flags, 0, "in 4 CTAs");
     says(&by_flags, 0, "  guessed: 2 pointers: a buffer of 1048576 zeros each\n");

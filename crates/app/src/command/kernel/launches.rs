@@ -13,7 +13,7 @@ use fencepost_kernel::mend::Mender;
 use fencepost_kernel::mutate::mutate;
 use fencepost_kernel::order::Race;
 use fencepost_syntax::limits;
-use fencepost_tell::output::kernel::{About, Told, mutants_text, picture, tell};
+use fencepost_tell::output::kernel::{About, Mutants, Told, picture, tell};
 
 use super::modules::{Text, entries};
 use super::slices::decide;
@@ -134,7 +134,8 @@ impl Work<'_> {
     pub(super) fn answer_mutants(&self, target: &Target, answered: &mut Answered) {
         let limits = limits_of(self.options);
         let mutants = self.limited(|| mutate(target.module, target.entry, &target.launch, &limits));
-        answered.mutants.push_str(&mutants_text(&mutants, &target.about()));
+        let mutants = Mutants::new(&mutants, &target.about());
+        answered.mutants.push_str(&if self.options.json { mutants.json() } else { mutants.text() });
     }
 
     pub(super) fn told(&self, target: &Target) -> Told {

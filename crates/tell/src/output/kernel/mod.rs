@@ -26,7 +26,7 @@ use serde::Serialize;
 
 pub use inventory::{inventory_json, inventory_text};
 pub use missing::Missing;
-pub use mutants::mutants_text;
+pub use mutants::Mutants;
 pub use sarif::sarif;
 
 /// The answer for one launch, in words and places.

@@ -1,74 +1,155 @@
-//! What each synchronisation of a kernel carries, as a table.
+//! What each synchronisation of a kernel carries, as text and as data.
 
 use std::fmt::Write;
 
 use fencepost_check::phrase;
-use fencepost_kernel::mutate::{Change, Fate, Mutation};
+use fencepost_kernel::mutate::{Change, Fate, Mutant, Mutation};
+use serde::Serialize;
 
-use super::{About, shortened};
+use super::{About, Place, SourceLine, shortened};
 
-pub fn mutants_text(mutation: &Mutation, about: &About) -> String {
-    let mut text = format!("{}: each synchronisation left out or weakened in turn\n", about.entry.name);
-    text.push_str(&compared_with(mutation));
-    for mutant in &mutation.mutants {
-        let place = about.place(mutant.pc, String::new());
+/// The mutants of an entry, as `docs/schema/kernel-mutants.schema.json` says.
+#[derive(Serialize)]
+pub struct Mutants {
+    version: u32,
+    file: String,
+    entry: String,
+    compared_with: ComparedWith,
+    /// How many findings the unchanged kernel has.
+    findings: usize,
+    mutants: Vec<ToldMutant>,
+    /// A limit was reached, or somebody stopped it: further changes were not tried.
+    cut: bool,
+}
+
+/// What the unchanged kernel is.
+#[derive(Serialize, Copy, Clone, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum ComparedWith {
+    Proof,
+    StrongestReadings,
+    NotProved,
+    Findings,
+}
+
+#[derive(Serialize)]
+struct ToldMutant {
+    place: Place,
+    change: &'static str,
+    fate: ToldFate,
+    racing_pairs: usize,
+    hang: bool,
+    errors: usize,
+}
+
+#[derive(Serialize, Copy, Clone, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum ToldFate {
+    Noticed,
+    NoLongerDetermined,
+    NotNeeded,
+    NotDecided,
+}
+
+impl ToldMutant {
+    fn new(mutant: &Mutant, about: &About) -> ToldMutant {
+        let (fate, (racing_pairs, hang, errors)) = match mutant.fate {
+            Fate::Noticed { races, hang, errors } => (ToldFate::Noticed, (races, hang, errors)),
+            Fate::Undetermined => (ToldFate::NoLongerDetermined, (0, false, 0)),
+            Fate::Redundant => (ToldFate::NotNeeded, (0, false, 0)),
+            Fate::Unknown => (ToldFate::NotDecided, (0, false, 0)),
+        };
         let change = match mutant.change {
             Change::LeftOut => "left out",
             Change::OneMore => "one more group under way",
             Change::Relaxed => "relaxed",
             Change::NarrowScope => "scope .cta",
         };
-        let fate = fate(&mutant.fate);
-        let _ = writeln!(text, "  line {}: {}: {change}\n    {fate}", place.line, shortened(&place.text));
+        ToldMutant { place: about.place(mutant.pc, String::new()), change, fate, racing_pairs, hang, errors }
     }
-    let count = |is: fn(&Fate) -> bool| mutation.mutants.iter().filter(|mutant| is(&mutant.fate)).count();
-    let _ = write!(
-        text,
-        "{} of {} noticed, {} no longer determined, {} not needed for this launch",
-        count(|fate| matches!(fate, Fate::Noticed { .. })),
-        mutation.mutants.len(),
-        count(|fate| *fate == Fate::Undetermined),
-        count(|fate| *fate == Fate::Redundant),
-    );
-    match count(|fate| *fate == Fate::Unknown) {
-        0 => text.push('\n'),
-        number => {
-            let _ = writeln!(text, ", {number} not decided");
-        }
-    }
-    if mutation.cut {
-        text.push_str("it was stopped: further changes were not tried\n");
-    }
-    text
-}
 
-/// What the mutants are compared with, unless that is a proved kernel.
-fn compared_with(mutation: &Mutation) -> String {
-    match mutation {
-        Mutation { findings: 0, doubts: 0, strongest: false, .. } => String::new(),
-        Mutation { findings: 0, doubts: 0, .. } => {
-            "  the kernel is proved under the strongest readings of the ISA only: they are taken here\n".to_owned()
-        }
-        Mutation { findings: 0, .. } => {
-            "  the kernel itself is not proved: what is not noticed may be needed all the same\n".to_owned()
-        }
-        Mutation { findings, .. } => {
-            let findings = phrase::count(*findings as u64, "finding");
-            format!("  the kernel itself has {findings}: only what is new is told\n")
+    fn found(&self) -> String {
+        match self.fate {
+            ToldFate::Noticed => {
+                let races = (self.racing_pairs > 0).then(|| phrase::count(self.racing_pairs as u64, "racing pair"));
+                let hang = self.hang.then(|| "a hang".to_owned());
+                let errors = (self.errors > 0).then(|| phrase::count(self.errors as u64, "error"));
+                [races, hang, errors].into_iter().flatten().collect::<Vec<_>>().join(", ")
+            }
+            ToldFate::NoLongerDetermined => "what happens depends on the schedule".to_owned(),
+            ToldFate::NotNeeded => "not needed for this launch: every conflicting pair stays ordered".to_owned(),
+            ToldFate::NotDecided => "nothing new was found".to_owned(),
         }
     }
 }
 
-fn fate(fate: &Fate) -> String {
-    match fate {
-        Fate::Noticed { races, hang, errors } => {
-            let races = (*races > 0).then(|| phrase::count(*races as u64, "racing pair"));
-            let hang = hang.then(|| "a hang".to_owned());
-            let errors = (*errors > 0).then(|| phrase::count(*errors as u64, "error"));
-            [races, hang, errors].into_iter().flatten().collect::<Vec<_>>().join(", ")
+impl Mutants {
+    pub fn new(mutation: &Mutation, about: &About) -> Mutants {
+        let compared_with = match mutation {
+            Mutation { findings: 1.., .. } => ComparedWith::Findings,
+            Mutation { doubts: 1.., .. } => ComparedWith::NotProved,
+            Mutation { strongest: true, .. } => ComparedWith::StrongestReadings,
+            _ => ComparedWith::Proof,
+        };
+        Mutants {
+            version: 1,
+            file: about.source.name.clone(),
+            entry: about.entry.name.clone(),
+            compared_with,
+            findings: mutation.findings,
+            mutants: mutation.mutants.iter().map(|mutant| ToldMutant::new(mutant, about)).collect(),
+            cut: mutation.cut,
         }
-        Fate::Undetermined => "what happens depends on the schedule".to_owned(),
-        Fate::Redundant => "not needed for this launch: every conflicting pair stays ordered".to_owned(),
-        Fate::Unknown => "nothing new was found".to_owned(),
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = format!("{}: each synchronisation left out or weakened in turn\n", self.entry);
+        text.push_str(&self.compared_with());
+        for mutant in &self.mutants {
+            let Place { line, text: instruction, source, .. } = &mutant.place;
+            let source = source.as_ref().map_or_else(String::new, SourceLine::shown);
+            let (instruction, found) = (shortened(instruction), mutant.found());
+            let _ = writeln!(text, "  line {line}{source}: {instruction}: {}\n    {found}", mutant.change);
+        }
+        let count = |fate: ToldFate| self.mutants.iter().filter(|mutant| mutant.fate == fate).count();
+        let _ = write!(
+            text,
+            "{} of {} noticed, {} no longer determined, {} not needed for this launch",
+            count(ToldFate::Noticed),
+            self.mutants.len(),
+            count(ToldFate::NoLongerDetermined),
+            count(ToldFate::NotNeeded),
+        );
+        match count(ToldFate::NotDecided) {
+            0 => text.push('\n'),
+            number => {
+                let _ = writeln!(text, ", {number} not decided");
+            }
+        }
+        if self.cut {
+            text.push_str("it was stopped: further changes were not tried\n");
+        }
+        text
+    }
+
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).map_or_else(|error| format!("{{\"error\":\"{error}\"}}\n"), |line| line + "\n")
+    }
+
+    /// What the mutants are compared with, unless that is a proved kernel.
+    fn compared_with(&self) -> String {
+        match self.compared_with {
+            ComparedWith::Proof => String::new(),
+            ComparedWith::StrongestReadings => {
+                "  the kernel is proved under the strongest readings of the ISA only: they are taken here\n".to_owned()
+            }
+            ComparedWith::NotProved => {
+                "  the kernel itself is not proved: what is not noticed may be needed all the same\n".to_owned()
+            }
+            ComparedWith::Findings => {
+                let findings = phrase::count(self.findings as u64, "finding");
+                format!("  the kernel itself has {findings}: only what is new is told\n")
+            }
+        }
     }
 }
