@@ -91,6 +91,24 @@ fn an_arrival_must_know_that_the_phase_before_is_over() {
     ]);
 }
 
+/// D1: behind a wait for the phase all depends on it, also through relaxed synchronisation; behind an operation on it nothing does.
+#[test]
+fn a_relaxed_way_from_a_wait_tells_that_a_phase_is_over() {
+    let x = place("sa", 0);
+    let relaxed = Item::Arrive { at: "mb", rank: None, release: false, scope: Scope::Cta, expect: None, count: 1 };
+    let seen = Item::Wait { at: "mb", parity: 0, acquire: false, scope: Scope::Cta };
+    let program = |count: u32, first: &[Item], last: &[Item]| {
+        vec![
+            [&[init("ma", 1), init("mb", count), BAR, store(x), arrive("ma")], first].concat(),
+            vec![BAR, seen, arrive("ma")],
+            [&[BAR, wait("ma", 0)], last, &[load(x)]].concat(),
+        ]
+    };
+    not_proved(program(1, &[relaxed], &[]));
+    proved(program(1, &[], &[relaxed]));
+    proved(program(2, &[relaxed], &[relaxed]));
+}
+
 /// D2: the phase after the awaited one may be over before anybody looks.
 #[test]
 fn a_wait_must_not_be_overtaken() {

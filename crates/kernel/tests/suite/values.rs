@@ -4,7 +4,7 @@
 use fencepost_kernel::check::{Limits, check};
 use fencepost_kernel::code::decode;
 use fencepost_kernel::launch::read::read;
-use fencepost_kernel::report::{Doubt, Finding, Report, Rule};
+use fencepost_kernel::report::{Doubt, Finding, Protocol, Report, Rule};
 use fencepost_syntax::ptx;
 
 pub(crate) const LAUNCH: &str =
@@ -344,17 +344,22 @@ fn phases_of_an_mbarrier_are_known_to_be_over() {
 }
 
 #[test]
-fn relaxed_synchronisation_does_not_tell_which_phase_an_arrival_is_of() {
+fn relaxed_synchronisation_tells_which_phase_an_arrival_is_of_from_a_wait_only() {
     let arrive = "mbarrier.arrive.shared::cta.b64 _, [%r4];\n";
-    let tell = |order: &str| {
-        let waits = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 0;\n@!%p3 bra W;\n";
+    let tell = |waits: bool, order: &str| {
+        let waits =
+            if waits { "W:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 0;\n@!%p3 bra W;\n" } else { "" };
         let first = format!("{}{waits}mbarrier.arrive.{order}.cta.shared::cta.b64 _, [%r5];", arrive.repeat(2));
         let order = order.replace("release", "acquire");
         let wait = format!("V:\nmbarrier.try_wait.parity.{order}.cta.shared::cta.b64 %p3, [%r5], 0;\n@!%p3 bra V;\n");
         two(2, &first, &(wait + arrive))
     };
-    assert!(proved(&tell("release")));
-    assert!(!proved(&tell("relaxed")));
+    assert!(proved(&tell(true, "release")) && proved(&tell(true, "relaxed")));
+    // Without a wait the phase is known to be over, or not even that.
+    let errs = |report: &Report| matches!(report.findings[..], [Finding::Protocol { what: Protocol::MissingWait, .. }]);
+    assert!(errs(&tell(false, "release")));
+    let relaxed = tell(false, "relaxed");
+    assert!(relaxed.findings.is_empty() && !proved(&relaxed));
 }
 
 #[test]

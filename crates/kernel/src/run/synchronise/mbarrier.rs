@@ -319,10 +319,11 @@ impl Run<'_> {
     fn operate(&mut self, cta: Cta, at: u64, pc: Pc, by: Option<(u32, u32, u32)>, sent: &Known, arrival: bool) {
         let Some(mbarrier) = self.mbarriers.get_mut(&(cta, at)) else { return };
         let mut doubts = Vec::new();
-        // D1: whoever operates on a phase knows that the one before is over.
+        // D1: whoever operates on a phase knows that the one before is over. Behind a wait for it, in execution order, that is
+        // so: all that comes behind a wait depends on it. Behind its operations it is so in base causality order only.
         if mbarrier.phase > 0 {
-            let base = &sent.base.threads;
-            if base.steps(mbarrier.object) < mbarrier.phase && !mbarrier.last.is_known(base) {
+            let waited = sent.execution.steps(mbarrier.object) >= mbarrier.phase;
+            if !waited && !mbarrier.last.is_known(&sent.base.threads) {
                 doubts.push(Doubt::Matching { pc, rule: Rule::PhaseUnknown });
             }
         }
