@@ -299,10 +299,11 @@ fn barriers_and_launches_lack_what_races_lack() {
             "`.release` on P1's `mbarrier.arrive.relaxed",
         ),
         (
-            "PTX t\n{ .shared .u32 s = 0; }\nP0@cta 0, cluster 0 {\nmapa.shared::cluster.u32 %a, s, 1;\n\
-             st.relaxed.cluster.shared::cluster.u32 [%a], 5;\nbarrier.cluster.arrive.relaxed.aligned;\n\
+            "PTX t\n{ .shared .u32 s = 0; }\nP0@cta 0, cluster 0 {\nst.relaxed.cluster.shared.u32 [s], 5;\n\
+             barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\nbarrier.cluster.arrive.aligned;\n\
              barrier.cluster.wait.aligned;\n}\nP1@cta 1, cluster 0 {\nbarrier.cluster.arrive.aligned;\n\
-             barrier.cluster.wait.aligned;\nld.relaxed.cluster.shared.u32 %v, [s];\n}\nforall (P1:%v = 5)\n",
+             barrier.cluster.wait.aligned;\nld.relaxed.cluster.shared::cluster.u32 %v, [s@0];\n\
+             barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n}\nforall (P1:%v = 5)\n",
             "`.release` on P0's `barrier.cluster.arrive.relaxed",
         ),
         (

@@ -88,7 +88,13 @@ const PIECES: &[(&str, &[Told])] = &[
     ("barriers/Bar-both-arrive", &[(&["`bar.sync 3, 64` in P0 instead of `bar.arrive 3, 64`"], "only arrives")]),
     (
         "async/cluster/remote-store-completes",
-        &[(&["`fence.acq_rel.cluster` in P1 between lines 11 and 12"], "nothing keeps P1's")],
+        &[
+            (&["`fence.acq_rel.cluster` in P1 between lines 11 and 12"], "nothing keeps P1's"),
+            (
+                &["`barrier.cluster.arrive.release; barrier.cluster.wait.acquire` at the end of P0"],
+                "CTA 0 from exiting",
+            ),
+        ],
     ),
     (
         "algorithms/11-split-k/partials-counted-relaxed",

@@ -28,7 +28,10 @@ fn pair(first: &str, second: &str) -> String {
     )
 }
 
+/// Shows that every CTA has started, and keeps them for operations on mbarriers.
 const MEET: &str = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;";
+/// Waits for loads and stores as well (9.7.15.3).
+const KEEP: &str = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;";
 const READ: &str = "ld.shared::cluster.u32 %r1, [%rs];";
 
 fn only(report: &Report) -> &Race {
@@ -48,7 +51,7 @@ fn a_read_of_a_peer_that_may_be_gone() {
     let diagnosis = race.diagnosis.as_ref().expect("a diagnosis");
     assert!(diagnosis.confirmed && diagnosis.why.contains("nothing keeps CTA 0 from exiting"), "{diagnosis:?}");
     let missing = &diagnosis.missing[0];
-    let text = "`barrier.cluster.arrive.relaxed; barrier.cluster.wait` at the end of P0 and P1";
+    let text = "`barrier.cluster.arrive.release; barrier.cluster.wait.acquire` at the end of P0 and P1";
     assert_eq!((missing.text.as_str(), missing.section.as_str()), (text, "9.7.15.3"));
     assert!(herd::log(&test(&pair("", READ)), &found).contains("Flag exit-before-access\n"));
 }
@@ -56,7 +59,8 @@ fn a_read_of_a_peer_that_may_be_gone() {
 #[test]
 fn what_keeps_a_cta_there() {
     for (first, second) in [
-        (MEET.to_owned(), format!("{READ} {MEET}")),
+        (MEET.to_owned(), format!("{READ} {KEEP}")),
+        (MEET.to_owned(), format!("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%rb]; {MEET}")),
         // It waits for what comes.
         (
             "W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [b], 0; @!%p1 bra W;".to_owned(),
@@ -68,10 +72,38 @@ fn what_keeps_a_cta_there() {
     }
     // An arrive that nobody waits for keeps nothing, and a barrier before the access neither.
     for (first, second) in
-        [("barrier.cluster.arrive.relaxed;", format!("{READ} {MEET}")), (MEET, format!("{MEET} {READ}"))]
+        [("barrier.cluster.arrive.relaxed;", format!("{READ} {KEEP}")), (MEET, format!("{KEEP} {READ}"))]
     {
         assert_eq!(only(&report(&pair(first, &second))).flag, "exit-before-access");
     }
+}
+
+/// A relaxed arrival is there already: `.release` on it is missing, and no second barrier. An arrival at an mbarrier needs
+/// neither.
+#[test]
+fn a_relaxed_arrival_behind_an_access_lacks_a_release() {
+    let missing = |access: &str| {
+        let found = report(&pair(MEET, &format!("{access} {MEET}")));
+        let race = only(&found);
+        let diagnosis = race.diagnosis.as_ref().expect("a diagnosis");
+        assert!(race.flag == "exit-before-access" && diagnosis.confirmed, "{diagnosis:?}");
+        assert!(diagnosis.why.contains("is relaxed, so the barrier orders no memory"), "{diagnosis:?}");
+        diagnosis.missing[0].text.clone()
+    };
+    let arrival = "`.release` on P1's `barrier.cluster.arrive.relaxed`";
+    for access in [
+        READ,
+        "st.shared::cluster.u32 [%rs], 1;",
+        "red.add.relaxed.cluster.shared::cluster.u32 [%rs], 1;",
+        "st.relaxed.cluster.shared::cluster.u32 [%rs], 1; fence.acq_rel.cta;",
+    ] {
+        let text = missing(access);
+        assert!(text.starts_with(arrival), "{access}: {text}");
+    }
+    let bare = report(&pair("", "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%rb];"));
+    let diagnosis = only(&bare).diagnosis.as_ref().expect("a diagnosis");
+    let text = "`barrier.cluster.arrive.relaxed; barrier.cluster.wait` at the end of P0 and P1";
+    assert_eq!(diagnosis.missing[0].text, text);
 }
 
 #[test]
@@ -117,7 +149,7 @@ fn from_the_start(first: &str, second: &str) -> String {
 /// CUDA programming guide, distributed shared memory: all thread blocks must have started before one accesses another's.
 #[test]
 fn a_read_of_a_peer_that_may_not_have_started() {
-    let found = report(&from_the_start(MEET, &format!("{READ} {MEET}")));
+    let found = report(&from_the_start(MEET, &format!("{READ} {KEEP}")));
     let race = only(&found);
     assert_eq!((race.flag.as_str(), race.location.as_deref()), ("access-before-start", Some("s@0")));
     assert_eq!(found.races.answer, RaceAnswer::None, "it is undefined, and no data race");
@@ -139,13 +171,13 @@ fn what_shows_that_a_cta_has_started() {
         let found = report(text);
         assert!(found.races.pairs.is_empty(), "{text}: {:?}", found.races.pairs);
     };
-    clean(&from_the_start(&format!("{MEET} {MEET}"), &format!("{MEET} {READ} {MEET}")));
+    clean(&from_the_start(&format!("{MEET} {MEET}"), &format!("{MEET} {READ} {KEEP}")));
     // A value in the declarations, of any of its shared memory, is a state that its threads have made.
-    clean(&pair(MEET, &format!("{READ} {MEET}")));
-    let one_value = from_the_start(MEET, &format!("{READ} {MEET}")).replace(" b;", " b = 1;");
+    clean(&pair(MEET, &format!("{READ} {KEEP}")));
+    let one_value = from_the_start(MEET, &format!("{READ} {KEEP}")).replace(" b;", " b = 1;");
     clean(&one_value);
     // An unknown one is what was there before.
-    let unknown = from_the_start(MEET, &format!("{READ} {MEET}")).replace("u32 s;", "u32 s = ?;");
+    let unknown = from_the_start(MEET, &format!("{READ} {KEEP}")).replace("u32 s;", "u32 s = ?;");
     assert_eq!(only(&report(&unknown)).flag, "access-before-start");
     // An arrive at the barrier that nobody has waited for shows nothing.
     let early = from_the_start(

@@ -1,6 +1,7 @@
 //! An access to the shared memory of a CTA that may have exited, or may not have started (PTX ISA 9.7.15.3 and the sections of
 //! what reaches a peer's memory). What keeps the CTA there is a cluster barrier before its end, or that it waits for the
 //! operation itself; that it is there is known behind a cluster barrier, or from something that one of its threads did.
+//! A relaxed arrival does not wait for the loads and stores before it: one that stands there needs `.release`.
 
 use fencepost_check::look::outcome::Reader;
 use fencepost_program::mbarrier::State;
@@ -10,14 +11,18 @@ use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::finding::FindingKind;
 use fencepost_report::piece::Piece;
-use fencepost_report::reason::Lifetime;
+use fencepost_report::reason::{Lifetime, Strength};
 use fencepost_report::{Diagnosis, Missing};
 
-use crate::edit::{Change, Edit, End};
+use crate::edit::{Change, Edit, End, Semantics};
 use crate::propose::way::link::Plan;
 use crate::scene::Scene;
+use crate::scene::anchor::Side;
 
-const CLUSTER: &str = "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;";
+/// Enough for operations on mbarriers and for what waits for its own completion.
+const RELAXED: &str = "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;";
+/// Waits for loads and stores as well.
+const RELEASING: &str = "barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;";
 const SECTION: &str = sections::BARRIER_CLUSTER;
 const COST: u32 = 1000;
 
@@ -43,7 +48,7 @@ pub(crate) fn before_start(scene: &Scene<'_>, pair: (EventId, EventId), diagnosi
     diagnosis.reasons = vec![Lifetime::CtaMayNotHaveStarted { access: scene.access_site(access), cta }.into()];
     let threads = scene.unfolding.threads.iter().enumerate().filter(|(_, thread)| same_cluster(thread.place, owner));
     let to = threads.map(|(at, _)| ThreadId(at as u32)).collect();
-    let change = Change::Append { to, end: End::First, text: CLUSTER.to_owned() };
+    let change = Change::Append { to, end: End::First, text: RELAXED.to_owned() };
     let edits = vec![Edit { change, reason: None, section: SECTION, cost: COST }];
     vec![Plan { from: pair.0, to: pair.1, edits, cost: COST }]
 }
@@ -72,7 +77,13 @@ fn plans(scene: &Scene<'_>, access: EventId, owner: Place) -> Vec<Vec<Edit>> {
         section,
         cost: COST,
     };
-    let cluster = put(threads(&|place| same_cluster(place, owner)), CLUSTER, SECTION);
+    let is_data = scene.is_main(access) && !scene.has(access, Tag::Mbarrier);
+    let barrier = if is_data { RELEASING } else { RELAXED };
+    let cluster = put(threads(&|place| same_cluster(place, owner)), barrier, SECTION);
+    if is_data {
+        let smaller = [released_arrival(scene, access), fence_behind(scene, access)];
+        return smaller.into_iter().flatten().chain([cluster]).map(|edit| vec![edit]).collect();
+    }
     if scene.is_main(access) {
         return vec![vec![cluster]];
     }
@@ -88,6 +99,22 @@ fn plans(scene: &Scene<'_>, access: EventId, owner: Place) -> Vec<Vec<Edit>> {
         (true, Some(one)) => vec![vec![waits(&[*one])], vec![cluster.clone()], vec![waits(&[*one]), cluster]],
         _ => vec![vec![cluster.clone()], vec![waits(&issuer), cluster]],
     }
+}
+
+/// `.release` on the relaxed arrival behind the access.
+fn released_arrival(scene: &Scene<'_>, access: EventId) -> Option<Edit> {
+    let thread = scene.thread(access)?;
+    let is_relaxed = |id: &EventId| scene.has(*id, Tag::BarrierCluster) && scene.has(*id, Tag::Relaxed);
+    let arrival = scene.main_events(thread).into_iter().skip_while(|id| *id != access).find(is_relaxed)?;
+    let span = scene.event(arrival).span;
+    let change = Change::Strengthen { thread, span, semantics: Some(Semantics::Release), scope: None };
+    Some(Edit::new(change, Strength::RelaxedBarrier { at: scene.site(arrival) }, SECTION, COST))
+}
+
+/// A release of the access for whatever tells the CTA of it: a relaxed write or arrival that is there.
+fn fence_behind(scene: &Scene<'_>, access: EventId) -> Option<Edit> {
+    let at = vec![(scene.anchor(access, Side::After)?, "fence.acq_rel.cluster;".to_owned())];
+    Some(Edit { change: Change::Insert { at }, reason: None, section: sections::FENCE, cost: COST })
 }
 
 fn same_cluster(a: Place, b: Place) -> bool {
