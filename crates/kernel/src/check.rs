@@ -168,7 +168,7 @@ fn is_limit(doubt: &Doubt) -> bool {
     matches!(doubt, Doubt::Time | Doubt::Memory | Doubt::Cancelled)
 }
 
-/// What runs may cost that elect one lane after the other: lane instructions, and checked cells tenfold.
+/// What runs may cost that elect one lane after the other.
 const MOST_OF_LANES: u64 = 200_000_000;
 
 /// The lanes between the first and the last that must be elected in turn; None if that does not do, or is too much.
@@ -183,8 +183,7 @@ fn lanes_between(first: &Outcome, last: &Outcome) -> Option<Vec<u32>> {
     let lanes = if matters { *mask } else { (one.stand | other.stand) & mask };
     let (lowest, highest) = (mask.trailing_zeros(), 31 - mask.leading_zeros().min(31));
     let between: Vec<u32> = (lowest + 1..highest).filter(|lane| lanes & (1 << lane) != 0).collect();
-    let cost = first.covered.lane_instructions.saturating_add(first.covered.cells.saturating_mul(10));
-    (cost.saturating_mul(between.len() as u64) <= MOST_OF_LANES).then_some(between)
+    (first.covered.cost().saturating_mul(between.len() as u64) <= MOST_OF_LANES).then_some(between)
 }
 
 /// What another run has found and this one has not.

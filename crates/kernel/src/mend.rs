@@ -1,6 +1,9 @@
 //! What would remove a race: an instruction put into the text of the module, and checked by running the changed kernel.
+//!
+//! How many changed kernels are run is a matter of what they cost, counted in instructions and cells. With a clock the
+//! answer depended on what else the machine did.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::seed_of;
 use crate::code::op::{Completion, Op, Pc};
@@ -13,7 +16,7 @@ use crate::report::{Doubt, Finding, Report};
 use crate::run::{Credit, Options, Run};
 
 /// A line to be put in before the instruction at this place of the text.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Insertion {
     /// Byte offset of the start of a line.
     pub at: usize,
@@ -31,8 +34,8 @@ pub struct Mender<'a> {
     launch: &'a Launch,
     options: Options,
     before: Wrong,
-    tried: HashMap<Insertion, Option<Wrong>>,
-    /// Warp instructions that may still be run.
+    tried: BTreeMap<Insertion, Option<Wrong>>,
+    /// What changed kernels may still cost (`Covered::cost`).
     left: u64,
     /// In which changed kernels are run: that in which something was found, and others where one does not stand for all.
     schedules: Vec<u32>,
@@ -52,6 +55,10 @@ struct Wrong {
 
 /// Changed kernels that are run, measured in runs of the kernel itself.
 const RUNS: u64 = 16;
+/// What they may cost together: a few runs of a large kernel, which takes no longer than to compare readings,
+const LARGE_RUNS: u64 = 4;
+/// and of a small one this, some seconds.
+const SMALL_COST: u64 = 20_000_000;
 /// Schedules in which a changed kernel is run where one does not stand for all.
 const SCHEDULES: u32 = 4;
 
@@ -68,8 +75,10 @@ impl<'a> Mender<'a> {
         let found = report.schedules.saturating_sub(1);
         let others = (0..SCHEDULES).filter(|other| !report.doubts.is_empty() && *other != found);
         let schedules: Vec<u32> = std::iter::once(found).chain(others).collect();
-        let left = own.saturating_mul(RUNS).saturating_mul(schedules.len() as u64);
-        Mender { text, entry, launch, options, before, tried: HashMap::new(), left, schedules }
+        // To read a byte is about as much work as an instruction of a lane.
+        let cost = report.covered.cost().saturating_add(text.len() as u64);
+        let left = allowed(cost, schedules.len() as u64);
+        Mender { text, entry, launch, options, before, tried: BTreeMap::new(), left, schedules }
     }
 
     /// An insertion with which none of these races is left, and nothing is wrong that was not wrong before.
@@ -104,6 +113,7 @@ impl<'a> Mender<'a> {
     fn run(&mut self, candidate: &Insertion) -> Option<Wrong> {
         let mut changed = self.text.to_owned();
         changed.insert_str(candidate.at, &candidate.text);
+        self.left = self.left.saturating_sub(changed.len() as u64);
         let (tree, diagnostics) = fencepost_syntax::ptx::parse(&changed);
         if !diagnostics.is_empty() {
             return None;
@@ -117,7 +127,7 @@ impl<'a> Mender<'a> {
             }
             let options = Options { seed: seed_of(*schedule), ..self.options.clone() };
             let outcome = Run::new(&module, mended, self.launch, options).run();
-            self.left = self.left.saturating_sub(outcome.covered.warp_instructions);
+            self.left = self.left.saturating_sub(outcome.covered.cost());
             let own = wrong(&outcome.findings, outcome.doubts.len(), Some(candidate.pc));
             match &mut after {
                 Some(after) => {
@@ -206,6 +216,12 @@ impl<'a> Mender<'a> {
     }
 }
 
+/// What changed kernels may cost, of a kernel that costs so much itself, if each is run in so many schedules.
+fn allowed(own: u64, schedules: u64) -> u64 {
+    let once = own.saturating_mul(schedules);
+    once.saturating_mul(RUNS).min(SMALL_COST.max(once.saturating_mul(LARGE_RUNS)))
+}
+
 impl Wrong {
     fn is_new_to(&self, before: &Wrong) -> bool {
         (self.hangs && !before.hangs)
@@ -260,5 +276,21 @@ fn wait_for(op: &Op) -> Option<&'static str> {
         Op::Tcgen05Load { .. } => Some("tcgen05.wait::ld.sync.aligned;"),
         Op::Tcgen05Store { .. } => Some("tcgen05.wait::st.sync.aligned;"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the machine does besides, the same repairs are tried.
+    #[test]
+    fn changed_kernels_are_limited_by_what_they_cost() {
+        assert_eq!(allowed(1_000, 1), 16_000, "runs of the kernel itself");
+        assert_eq!(allowed(1_000, 4), 64_000, "each in several schedules");
+        assert_eq!(allowed(2_000_000, 1), SMALL_COST);
+        assert_eq!(allowed(100_000_000, 1), 400_000_000, "some of a large kernel too");
+        assert_eq!(allowed(100_000_000, 4), 1_600_000_000, "each in all schedules");
+        assert_eq!(allowed(u64::MAX, 4), u64::MAX);
     }
 }

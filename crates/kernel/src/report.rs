@@ -51,6 +51,13 @@ pub struct Covered {
     pub barriers: u64,
 }
 
+impl Covered {
+    /// What the run has cost, whatever the machine and its load: a checked cell is as much work as ten lane instructions.
+    pub fn cost(&self) -> u64 {
+        self.lane_instructions.saturating_add(self.cells.saturating_mul(10))
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Finding {
     /// With the readings under which it is one; empty: under all.

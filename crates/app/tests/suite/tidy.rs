@@ -145,6 +145,22 @@ fn nothing_is_found_out_by_reading_our_own_sentences() {
     );
 }
 
+/// What `fencepost kernel` says must not depend on the load of the machine: only `--time-limit` is a matter of clocks.
+#[test]
+fn kernels_are_not_checked_by_the_clock() {
+    let folders = ["crates/kernel/src", "crates/app/src/command/kernel"];
+    let sources = folders.iter().flat_map(|folder| files(&root().join(folder), "rs"));
+    let mut clocks = Vec::new();
+    for path in sources {
+        let text = fs::read_to_string(&path).expect("a source file");
+        let reads =
+            |line: &&str| ["Instant::now", "SystemTime", ".elapsed(", "of_time("].iter().any(|it| line.contains(it));
+        let found = text.lines().filter(reads).filter(|line| !line.contains("time_limit"));
+        clocks.extend(found.map(|line| format!("{}: {}", relative(&path), line.trim())));
+    }
+    assert!(clocks.is_empty(), "{clocks:#?}");
+}
+
 #[test]
 fn modules_import_each_other_in_no_cycle() {
     for name in MAY_KNOW.iter().map(|(name, _)| *name).chain(["app"]) {

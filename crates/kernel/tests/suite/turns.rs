@@ -95,6 +95,14 @@ fn a_spin_lock_without_one_of_its_fences_races() {
     assert_eq!(said(&alone(&[TAKE, ADD, FENCE, GIVE]), 2, 64), Said::Race);
 }
 
+/// The check of a slice is bounded by the size of the slice, not by a clock.
+#[test]
+fn a_lock_with_many_fences_is_not_written_as_a_slice() {
+    let with = |fences: usize| alone(&[TAKE, &FENCE.repeat(fences), ADD, FENCE, GIVE]);
+    assert_eq!(said(&with(4), 2, 64), Said::Proved(2));
+    assert!(report(&with(5), 2, 64).sliced.is_none());
+}
+
 /// Thread 0 takes the lock for its CTA, whose threads each add to their own number.
 fn for_all(take: &str, give: &str) -> String {
     let own = "mul.wide.u32 %rd5, %r1, 4;\nadd.u64 %rd6, %rd2, %rd5;\n\

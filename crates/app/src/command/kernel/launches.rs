@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fencepost_kernel::check::{Limits, check};
 use fencepost_kernel::code::{Entry, Module};
@@ -22,9 +22,6 @@ use crate::inputs::{read_regular, reason, shown};
 use crate::memory;
 use crate::signals::CANCELLED;
 use crate::terminal;
-
-/// After this no further repair is looked for.
-const MENDING: Duration = Duration::from_secs(2);
 
 /// What came out of a unit.
 #[derive(Default)]
@@ -142,10 +139,7 @@ impl Work<'_> {
         let limits = limits_of(self.options);
         let (entry, launch) = (target.entry, &target.launch);
         self.limited(|| {
-            let started = Instant::now();
             let (report, slices) = decide(check(target.module, entry, launch, &limits));
-            // Every proposal is a run of its own: together they take no longer than the check, or than people wait.
-            let _entered = limits::enter(Some(Instant::now() + MENDING.max(started.elapsed())), None);
             let mut mender = Mender::new(&target.text.source.text, entry, launch, limits.steps, &report);
             Told { slices, ..tell(&report, &target.about(), &mut |races: &[&Race]| mender.mend(races)) }
         })
