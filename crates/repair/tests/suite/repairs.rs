@@ -11,7 +11,7 @@ use fencepost_report::Diagnosis;
 use fencepost_syntax::Source;
 
 /// Of so many mistakes one is looked at.
-const EVERY: usize = 9;
+const EVERY: u64 = 9;
 
 /// A correct test with one mistake.
 struct Mistake {
@@ -128,6 +128,12 @@ fn size(diagnosis: &Diagnosis) -> u32 {
     diagnosis.missing.iter().map(|missing| one(&missing.text)).sum()
 }
 
+/// By its name (FNV-1a), so that a new test of the corpus does not exchange all others.
+fn is_sampled(name: &str, every: u64) -> bool {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, mix).is_multiple_of(every)
+}
+
 #[test]
 fn one_mistake_needs_no_larger_repair() {
     let every = if std::env::var_os("REPAIRS").is_some() { 1 } else { EVERY };
@@ -135,7 +141,7 @@ fn one_mistake_needs_no_larger_repair() {
     assert!(all.len() > 1000, "{}", all.len());
     let model = Models::shipped("ptx").expect("a model");
     let (mut racy, mut larger) = (0, Vec::new());
-    for mistake in all.iter().step_by(every) {
+    for mistake in all.iter().filter(|mistake| is_sampled(&mistake.name, every)) {
         let (mut tests, _) = load(&Source::new("mistake.litmus", &mistake.text));
         let Some(test) = tests.pop() else { continue };
         let report = check(&test, &model, &Options::default()).report;
@@ -146,6 +152,8 @@ fn one_mistake_needs_no_larger_repair() {
             larger.push(format!("{}: {} ({:?})", mistake.name, worst.why, worst.missing));
         }
     }
-    assert!(racy as usize > 500 / every, "{racy}");
-    assert!(larger.len() * 100 <= racy as usize * 8, "{} of {racy}:\n{}", larger.len(), larger.join("\n"));
+    assert!(u64::from(racy) > 500 / every, "{racy}");
+    // Of all mistakes, 8 in a hundred at most; a sample may have one more.
+    let most = if every == 1 { 8 } else { 9 };
+    assert!(larger.len() * 100 <= racy as usize * most, "{} of {racy}:\n{}", larger.len(), larger.join("\n"));
 }

@@ -111,10 +111,19 @@ fn released_arrival(scene: &Scene<'_>, access: EventId) -> Option<Edit> {
     Some(Edit::new(change, Strength::RelaxedBarrier { at: scene.site(arrival) }, SECTION, COST))
 }
 
-/// A release of the access for whatever tells the CTA of it: a relaxed write or arrival that is there.
+/// A release of the access for what may tell the CTA of it: the next strong write or arrival of the thread.
 fn fence_behind(scene: &Scene<'_>, access: EventId) -> Option<Edit> {
-    let at = vec![(scene.anchor(access, Side::After)?, "fence.acq_rel.cluster;".to_owned())];
-    Some(Edit { change: Change::Insert { at }, reason: None, section: sections::FENCE, cost: COST })
+    let is_message = |id: &EventId| {
+        let is_strong_write =
+            scene.has(*id, Tag::Write) && (scene.has(*id, Tag::Relaxed) || scene.has(*id, Tag::Release));
+        let is_other = scene.event(*id).span != scene.event(access).span;
+        is_other && (is_strong_write || scene.has(*id, Tag::BarrierCluster))
+    };
+    let behind = scene.main_events(scene.thread(access)?).into_iter().skip_while(|id| *id != access);
+    let message = behind.into_iter().find(is_message)?;
+    let reason = Strength::NothingKeeps { first: scene.site(access), second: scene.site(message) };
+    let anchor = scene.anchor(access, Side::After)?;
+    Some(Edit::insert(anchor, "fence.acq_rel.cluster", reason, sections::FENCE, COST))
 }
 
 fn same_cluster(a: Place, b: Place) -> bool {
