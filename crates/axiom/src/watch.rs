@@ -22,6 +22,7 @@ enum Ended {
     Time,
     Memory,
     Cancelled,
+    Work,
 }
 
 impl From<limits::Ended> for Ended {
@@ -30,6 +31,7 @@ impl From<limits::Ended> for Ended {
             limits::Ended::Time => Ended::Time,
             limits::Ended::Memory => Ended::Memory,
             limits::Ended::Cancelled => Ended::Cancelled,
+            limits::Ended::Work => Ended::Work,
         }
     }
 }
@@ -79,6 +81,7 @@ impl<'a> Watch<'a> {
             Ended::Time => Stop::Time,
             Ended::Memory => Stop::Memory,
             Ended::Cancelled => Stop::Cancelled,
+            Ended::Work => Stop::Work,
         })
     }
 }

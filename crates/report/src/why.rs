@@ -104,6 +104,7 @@ impl From<Ended> for Why {
             Ended::Time => Why::Time,
             Ended::Memory => Why::Memory,
             Ended::Cancelled => Why::Cancelled,
+            Ended::Work => Why::Size(Undecided::Search),
         }
     }
 }

@@ -1,5 +1,8 @@
 //! The limits of the work that this thread does: time, memory, and whether the user asked to stop.
 //!
+//! Work can be limited without a clock, too: engines count what they do ([`count`]), and [`enter_work`] ends them after so
+//! much of it. The same work then ends at the same place on every machine, however busy that is.
+//!
 //! Every phase asks them: parsers, lowering, unfolding, engines, diagnosis and output. They belong to the thread and are
 //! not passed along, because a loop that turns out to be quadratic may lie anywhere; a parameter of every function was
 //! tried in the engines (`axiom::watch`, which asks here too) and reaches only what somebody thought of.
@@ -31,6 +34,8 @@ pub enum Ended {
     Time,
     Memory,
     Cancelled,
+    /// All the work that was allowed is done ([`enter_work`]).
+    Work,
 }
 
 /// What others tell the work of one or more threads.
@@ -50,12 +55,15 @@ pub struct Signals {
 struct Limits {
     deadline: Option<Instant>,
     signals: Option<Arc<Signals>>,
+    /// The work that is done when all that was allowed is.
+    work: Option<u64>,
     ended: Option<Ended>,
 }
 
 thread_local! {
     static CURRENT: RefCell<Limits> = RefCell::default();
     static TICKS: Cell<u32> = const { Cell::new(0) };
+    static WORK: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Until it is dropped, the limits that were entered hold.
@@ -80,13 +88,43 @@ pub fn enter(deadline: Option<Instant>, signals: Option<Arc<Signals>>) -> Entere
     })
 }
 
+/// From here on this thread does no more than so much work, and no more than it was allowed before.
+pub fn enter_work(most: u64) -> Entered {
+    // The limits are asked at the same places whatever came before.
+    TICKS.set(0);
+    CURRENT.with_borrow_mut(|current| {
+        let before = current.clone();
+        let own = work().saturating_add(most);
+        current.work = Some(before.work.map_or(own, |outer| outer.min(own)));
+        Entered { before }
+    })
+}
+
+/// Whether the work of this thread is limited without a clock.
+pub fn is_of_work() -> bool {
+    CURRENT.with_borrow(|current| current.work.is_some())
+}
+
+/// The work that this thread has done: about a microsecond each.
+pub fn work() -> u64 {
+    WORK.get()
+}
+
+/// So much work more is done.
+#[inline]
+pub fn count(work: u64) {
+    WORK.set(WORK.get().saturating_add(work));
+}
+
 /// The signals that this thread obeys, for the threads that it starts.
 pub fn signals() -> Option<Arc<Signals>> {
     CURRENT.with_borrow(|current| current.signals.clone())
 }
 
-/// Whether it is time to give up; remembered if it is. Reads the clock: for loops whose bodies are larger than that.
+/// Whether it is time to give up; remembered if it is. Reads the clock: for loops whose bodies are larger than that. Counts as
+/// work.
 pub fn is_over() -> bool {
+    count(1);
     CURRENT.with_borrow_mut(|current| {
         if current.ended.is_none() {
             current.ended = current.now_over();
@@ -142,6 +180,9 @@ impl Limits {
                 return Some(Ended::Memory);
             }
         }
+        if self.work.is_some_and(|most| work() >= most) {
+            return Some(Ended::Work);
+        }
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline).then_some(Ended::Time)
     }
 }
@@ -164,6 +205,18 @@ mod tests {
         drop(inner);
         assert!(!is_over() && ended().is_none());
         drop(outer);
+    }
+
+    #[test]
+    fn work_ends_without_a_clock_and_only_for_what_was_entered() {
+        let outer = enter_work(10);
+        let inner = enter_work(100);
+        count(9);
+        assert!(is_over() && ended() == Some(Ended::Work), "an inner limit only tightens");
+        drop(inner);
+        drop(outer);
+        let _again = enter_work(10);
+        assert!(!is_over() && ended().is_none());
     }
 
     #[test]

@@ -5,13 +5,14 @@
 //! for which nobody chose the bound is repeated with 3, 4, 6 and 8 iterations while the answer is open for that reason. What
 //! is known at the first bound is never looked for again: neither its verdict nor its counts change.
 //!
-//! Unrolling further costs more each time, so all of it together may take [`MOST_TIME`], within the user's own limit. What it
-//! does not decide is answered as it was.
+//! Unrolling further costs more each time, so all of it together may take [`MOST_TIME`], within the user's own limit, or
+//! `MOST_WORK` where work is limited and not time. What it does not decide is answered as it was.
 
 use std::time::{Duration, Instant};
 
 use fencepost_report::verdict::Verdict;
 use fencepost_report::why::Why;
+use fencepost_syntax::limits;
 
 use crate::judge::found::{Answers, Aspect};
 use crate::judge::verdict;
@@ -23,6 +24,7 @@ const BOUNDS: [u32; 4] = [3, 4, 6, 8];
 
 /// For all deeper checks together.
 pub const MOST_TIME: Duration = Duration::from_secs(4);
+const MOST_WORK: u64 = 2_000_000;
 
 /// Whether a larger bound may give an answer.
 fn is_open(verdict: &Verdict) -> bool {
@@ -35,12 +37,16 @@ pub fn check(test: &Test, options: &Options, check: impl Fn(&Options) -> Answers
     if options.deepening == Deepening::Off || !is_open(&verdict::of_test(test, &first)) {
         return (first, options.bound);
     }
+    let is_counted = limits::is_of_work();
+    let _entered = is_counted.then(|| limits::enter_work(MOST_WORK));
     let begun = Instant::now();
     let mut best = (first, options.bound);
     for bound in BOUNDS.into_iter().filter(|bound| *bound > options.bound) {
-        let own = MOST_TIME.saturating_sub(begun.elapsed());
-        let budget = options.budget.within(own);
-        if budget.is_over() {
+        let budget = match is_counted {
+            true => options.budget.clone(),
+            false => options.budget.within(MOST_TIME.saturating_sub(begun.elapsed())),
+        };
+        if budget.is_over() || is_counted && limits::is_over() {
             break;
         }
         let deeper = Options { bound, budget, ..options.clone() };

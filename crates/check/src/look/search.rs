@@ -18,6 +18,7 @@ use fencepost_axiom::watch::Watch;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_report::why::{Undecided, Why};
+use fencepost_syntax::limits;
 
 use crate::look::estimate::Estimate;
 use crate::look::executions::{EngineName, Executions};
@@ -267,6 +268,8 @@ impl<'a> Searcher<'a> {
                 | Exploration::Incomplete(Stop::Cancelled | Stop::Time | Stop::Bound(_) | Stop::Outside { .. }) => {
                     return found;
                 }
+                // Nothing more may be done in this thread.
+                Exploration::Incomplete(Stop::Work) if limits::ended().is_some() => return found,
                 Exploration::Incomplete(Stop::Work) => {
                     waiting.insert(0, engine);
                     budget = budget.saturating_mul(2);

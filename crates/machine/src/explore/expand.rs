@@ -165,6 +165,7 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
                 Ended::Time => Stop::Time,
                 Ended::Memory => Stop::Memory,
                 Ended::Cancelled => Stop::Cancelled,
+                Ended::Work => Stop::States,
             })
         } else if own.memory.is_some_and(|most| self.store.bytes() > most) {
             Some(Stop::Memory)

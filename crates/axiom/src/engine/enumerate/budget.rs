@@ -3,6 +3,8 @@
 
 use std::ops::ControlFlow;
 
+use fencepost_syntax::limits;
+
 use crate::bits::Shape;
 use crate::engine::{Limits, Stop};
 use crate::watch::Watch;
@@ -36,6 +38,13 @@ const SMALL_MATRIX: u64 = 32;
 /// Pairs of writes that a node looks at in passing.
 const FEW_PAIRS: u64 = 32;
 
+impl Drop for Budget<'_> {
+    /// What was done since the limits were looked at last.
+    fn drop(&mut self) {
+        limits::count(self.nodes);
+    }
+}
+
 impl<'a> Budget<'a> {
     pub(super) fn new(limits: &'a Limits<'a>) -> Budget<'a> {
         Budget { watch: Watch::new(limits), nodes: 0, scale: 1, left: limits.work, fixed: 0, levels: 0 }
@@ -60,6 +69,7 @@ impl<'a> Budget<'a> {
             return Flow::Continue(());
         }
         let spent = std::mem::take(&mut self.nodes);
+        limits::count(spent);
         if let Some(left) = &mut self.left {
             match left.checked_sub(spent) {
                 Some(rest) => *left = rest,

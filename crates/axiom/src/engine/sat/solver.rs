@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use batsat::{Callbacks, SolverInterface, lbool};
+use fencepost_syntax::limits;
 
 pub(super) use batsat::Lit;
 
@@ -20,6 +21,7 @@ impl Work {
     }
 
     pub(super) fn spend(&self, work: u64) {
+        limits::count(work);
         self.0.set(self.0.get().map(|left| left.saturating_sub(work)));
     }
 
