@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencepost_check::expect::expectation::{self, Expectations};
+use fencepost_check::options::Wanted;
 use fencepost_check::{Budget, LoadedModel, Options, Test};
 use fencepost_repair::fix::costs::Costs;
-use fencepost_repair::fix::{Because, FixAnswer};
-use fencepost_repair::fix::{Fixed, Fixing, fix};
+use fencepost_repair::fix::{Because, FixAnswer, FixReport, Fixed, Fixing, fix};
 use fencepost_syntax::Span;
+use fencepost_syntax::limits as syntax_limits;
 use fencepost_syntax::litmus::{Arch, QuestionKind};
+use fencepost_tell::explain::{About, Part, explain_parts};
 use fencepost_tell::output::Status;
 use fencepost_tell::output::fix as output;
 
@@ -27,11 +29,12 @@ use crate::replace;
 use crate::signals::{CANCELLED, cancel_on_interrupt};
 use crate::terminal;
 
-/// A test has so long, unless somebody says otherwise.
-const TIME: Duration = Duration::from_secs(60);
+/// Work for showing what is wrong, where no time is given.
+const MOST_WORK: u64 = 2_500_000;
 
 pub(crate) fn run(options: &cli::Fix) -> Exit {
-    let asked = Asked { limits: &options.limits, model: options.model.as_ref(), reading: &options.reading };
+    let asked =
+        Asked { limits: &options.limits, model: options.model.as_ref(), reading: &options.reading, patience: None };
     let begun = match begin(&asked, options.costs.as_deref()) {
         Ok(begun) => begun,
         Err(exit) => return exit,
@@ -48,6 +51,8 @@ pub(super) struct Asked<'a> {
     pub(super) limits: &'a cli::Limits,
     pub(super) model: Option<&'a String>,
     pub(super) reading: &'a [String],
+    /// How long a test has unless somebody says otherwise.
+    pub(super) patience: Option<Duration>,
 }
 
 /// What both start with.
@@ -66,8 +71,8 @@ pub(super) fn begin(asked: &Asked<'_>, costs: Option<&Path>) -> Result<Begun, Ex
     let readings = readings::chosen(asked.reading, &chosen)?;
     let costs = self::costs(costs).ok_or(Exit::BAD_INPUT)?;
     cancel_on_interrupt();
-    let time = asked.limits.time_limit.unwrap_or(TIME);
-    let budget = Budget::new(Some(time), asked.limits.memory_limit).cancelled_by(CANCELLED.clone());
+    let time = asked.limits.time_limit.or(asked.patience);
+    let budget = Budget::new(time, asked.limits.memory_limit).cancelled_by(CANCELLED.clone());
     let checking = Options { readings, budget, ..limits(asked.limits) };
     Ok(Begun { checking, costs, chosen, library })
 }
@@ -104,7 +109,28 @@ fn file(
         let Some(model) = model(test, checking, (chosen, library)) else { continue };
         let fixed = one(test, &model, options, (checking, costs), &expected);
         show(&fixed, test, input, options, exit);
+        if fixed.report.answer == FixAnswer::NoRepair && !options.json {
+            terminal::out(&bad_execution(test, &model, checking, &fixed.report).unwrap_or_default());
+        }
     }
+}
+
+/// An execution of a test that no change repairs, with what is wrong in it.
+fn bad_execution(test: &Test, model: &LoadedModel, checking: &Options, fixed: &FixReport) -> Option<String> {
+    let _entered = checking.budget.time().is_none().then(|| syntax_limits::enter_work(MOST_WORK));
+    let options = Options { advice: Wanted::No, fingerprint: Wanted::No, ..checking.clone() };
+    let checked = fencepost_check::check(test, model, &options);
+    let is_bad = |part: &Part| match part.about {
+        About::Question => {
+            let answer = checked.report.questions.get(part.index as usize);
+            let is_unwanted = |line: u32| fixed.wants.iter().any(|want| want.line == line && !want.possible);
+            answer.is_some_and(|answer| answer.witness.is_some() && is_unwanted(answer.line))
+        }
+        About::Race | About::Termination => true,
+        About::Crash => false,
+    };
+    let parts = explain_parts(test, model, &checked);
+    parts.iter().find(|part| is_bad(part)).map(|part| part.explanation.to_text())
 }
 
 /// The tests of a file that `command` may change.

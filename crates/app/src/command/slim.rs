@@ -1,5 +1,7 @@
 //! `fencepost slim`: what can be weakened or left out with every answer unchanged.
 
+use std::time::Duration;
+
 use fencepost_check::{Options, Test};
 use fencepost_repair::fix::costs::Costs;
 use fencepost_repair::slim::{SlimAnswer, Slimmed, Slimming, slim};
@@ -18,8 +20,12 @@ use crate::inputs::Input;
 use crate::replace;
 use crate::terminal;
 
+/// A test has so long, unless somebody says otherwise.
+const TIME: Duration = Duration::from_secs(60);
+
 pub(crate) fn run(options: &cli::Slim) -> Exit {
-    let asked = Asked { limits: &options.limits, model: options.model.as_ref(), reading: &options.reading };
+    let (model, patience) = (options.model.as_ref(), Some(TIME));
+    let asked = Asked { limits: &options.limits, model, reading: &options.reading, patience };
     let begun = match begin(&asked, options.costs.as_deref()) {
         Ok(begun) => begun,
         Err(exit) => return exit,

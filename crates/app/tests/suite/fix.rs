@@ -1,5 +1,7 @@
 //! `fencepost fix` on the command line: the repair, its proof, diffs, files that are written, exit codes.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::common::{Folder, Run, fencepost};
 use crate::docs::root;
 
@@ -73,6 +75,8 @@ fn what_no_change_repairs_is_said_and_nothing_is_written() {
     let run = fencepost(&folder, &["fix", "t.litmus", "--write"]);
     assert_eq!(run.code, 1, "{}{}", run.out, run.err);
     assert!(run.out.contains("no repair"), "{}", run.out);
+    let shown = "P1  9  `ld.relaxed.gpu.u32 %r1, [x]` reads x = 1, from P0's write in line 4";
+    assert!(run.out.contains(shown), "the bad execution is shown: {}", run.out);
     assert_eq!(std::fs::read_to_string(folder.path().join("t.litmus")).expect("the file"), wrong);
     let kept = fixed(MP, &["--keep"]);
     assert!(kept.out.contains("nothing is wrong with it") && kept.out.contains("as asked for"), "{}", kept.out);
@@ -140,6 +144,35 @@ fn a_repair_that_is_not_proved_the_cheapest_is_the_best_found() {
         run.out
     );
     assert!(run.out.contains("were not decided"), "{}", run.out);
+}
+
+/// The limit that ends the proof is one of work: how busy the machine is changes nothing, neither the word nor the counts.
+#[test]
+fn a_busy_machine_has_the_same_answer() {
+    let path = root().join("corpus/algorithms/13-locks/chase-lev-two-acq-rel.litmus");
+    let fixed = || fencepost(&Folder::new(), &["fix", path.to_str().expect("UTF-8")]).out;
+    let alone = fixed();
+    assert!(alone.contains("repaired, best found"), "{alone}");
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let busy = fixed();
+        is_done.store(true, Ordering::Relaxed);
+        assert_eq!(busy, alone);
+    });
+}
+
+#[test]
+fn a_time_limit_ends_the_search_too() {
+    let path = root().join("corpus/algorithms/13-locks/chase-lev-two-acq-rel.litmus");
+    let run = fencepost(&Folder::new(), &["fix", path.to_str().expect("UTF-8"), "--time-limit", "1ms"]);
+    assert!(run.code == 3 && run.out.contains("undecided: the time limit was reached"), "{}{}", run.out, run.err);
 }
 
 #[test]

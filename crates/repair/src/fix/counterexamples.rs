@@ -25,6 +25,7 @@ use fencepost_program::{EventId, LocationId, ThreadId, TraceId};
 use fencepost_syntax::Span;
 use fencepost_syntax::sorted::SharedSort as _;
 
+use super::effort;
 use super::want::Want;
 
 /// How many are kept: what was of use last comes first.
@@ -209,6 +210,7 @@ impl Counterexample {
             Bad::Flag(_) | Bad::Hang | Bad::Protocol => session.accesses(),
         };
         let Ok(unfolding) = unfolding else { return false };
+        effort::followed(unfolding);
         let Some(ways) = self.followed(unfolding) else { return false };
         self.is_found(session, unfolding, &ways).unwrap_or(false)
     }

@@ -12,6 +12,7 @@ mod compare;
 pub mod costs;
 mod counterexamples;
 pub mod difference;
+mod effort;
 #[cfg(test)]
 mod followed;
 mod hit;
@@ -37,6 +38,7 @@ pub use fencepost_report::fix::{Because, FixAnswer, FixReport};
 use fencepost_syntax::Span;
 
 use self::costs::Costs;
+use self::effort::Effort;
 use self::oracle::{Judged, Oracle};
 use self::proposed::Proposed;
 use self::run::{Outcome, Run};
@@ -77,7 +79,7 @@ pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
     let _entered = readings::enter(options);
     let wants = want::wants(test, options, fixing.said);
     let searching = searching(options);
-    let oracle = Oracle::new(test, model, (&searching, options), &wants);
+    let oracle = Oracle::new(test, model, (&searching, options), &wants).within(Effort::new(options));
     let mut choices = 0;
     let outcome = match oracle.judge(&[0], &[]) {
         Judged::Right => Outcome::AlreadyRight,
@@ -86,7 +88,10 @@ pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
         Judged::Lost => Outcome::NoRepair,
         Judged::Wrong => {
             let space = Space::new(test, model, fixing.costs, fixing.is_kept);
-            let proposed = proposed::proposed(test, model, &searching, fixing);
+            let proposed = {
+                let _entered = oracle.effort.proposing();
+                proposed::proposed(test, model, &searching, fixing)
+            };
             let paths = paths::paths(test, &space, fixing);
             choices = (space.options.len() + paths.len() + proposed.paths.len()) as u64;
             Run::new(&space, proposed, paths, &oracle).outcome()

@@ -15,9 +15,11 @@ use fencepost_check::test::Test;
 use fencepost_program::ThreadId;
 use fencepost_program::program::Program;
 use fencepost_report::answer::Answer;
-use fencepost_report::why::Why;
+use fencepost_report::why::{Undecided, Why};
+use fencepost_syntax::limits;
 
 use super::counterexamples::Counterexamples;
+use super::effort::{self, Effort};
 use super::space::changed_program;
 use super::want::Want;
 use crate::edit::Edit;
@@ -47,6 +49,7 @@ pub(super) struct Oracle<'o> {
     /// How many changed tests were looked at, and how many may be.
     pub(super) asked: Cell<u64>,
     most: Cell<u64>,
+    pub(super) effort: Effort,
 }
 
 /// How much is asked at once.
@@ -66,7 +69,13 @@ impl<'o> Oracle<'o> {
     ) -> Oracle<'o> {
         let (known, counterexamples, asked) = (RefCell::default(), RefCell::default(), Cell::new(0));
         let first = Cell::new(Stage::Questions);
-        Oracle { test, model, options, whole, wants, first, known, counterexamples, asked, most: Cell::new(u64::MAX) }
+        let (most, effort) = (Cell::new(u64::MAX), Effort::unlimited());
+        Oracle { test, model, options, whole, wants, first, known, counterexamples, asked, most, effort }
+    }
+
+    /// Takes no more than so much work.
+    pub(super) fn within(self, effort: Effort) -> Oracle<'o> {
+        Oracle { effort, ..self }
     }
 
     /// Looks at so many changed tests only.
@@ -82,7 +91,16 @@ impl<'o> Oracle<'o> {
 
     /// Whether a limit was reached.
     pub(super) fn is_over(&self) -> bool {
-        self.asked.get() >= self.most.get() || self.options.budget.is_over()
+        self.asked.get() >= self.most.get() || self.effort.is_over() || self.options.budget.is_over()
+    }
+
+    /// Why the search ends, where it is over.
+    pub(super) fn why_over(&self) -> Why {
+        match self.options.budget {
+            ref budget if budget.is_cancelled() => Why::Cancelled,
+            ref budget if budget.is_late() => Why::Time,
+            _ => Why::Size(Undecided::Search),
+        }
     }
 
     /// The test with these changes, which are known by their numbers.
@@ -90,11 +108,20 @@ impl<'o> Oracle<'o> {
         if let Some(known) = self.known.borrow().get(name) {
             return known.clone();
         }
-        let judged = self.look(edits);
+        let judged = self.limited(|| self.look(edits));
         if !matches!(judged, Judged::Open(_)) {
             self.known.borrow_mut().insert(name.to_vec(), judged.clone());
         }
         judged
+    }
+
+    /// What was shown stands; of what a limit has cut short nothing else does.
+    fn limited(&self, look: impl FnOnce() -> Judged) -> Judged {
+        let _entered = self.effort.question();
+        match look() {
+            Judged::Wrong => Judged::Wrong,
+            judged => limits::ended().map_or(judged, |ended| Judged::Open(ended.into())),
+        }
     }
 
     /// Whether a bad execution that is known is one of the changed test too.
@@ -102,6 +129,7 @@ impl<'o> Oracle<'o> {
         if let Some(known) = self.known.borrow().get(name) {
             return *known == Judged::Wrong;
         }
+        let _entered = self.effort.question();
         let Some((_, program)) = changed_program(&self.test.litmus, edits) else { return false };
         self.asked.set(self.asked.get() + 1);
         let is_wrong = self.has_counterexample(&program);
@@ -136,7 +164,7 @@ impl<'o> Oracle<'o> {
             return wrong;
         }
         if self.is_over() {
-            return Judged::Open(Why::Time);
+            return Judged::Open(self.why_over());
         }
         let judged = self.stage(&test, Stage::All);
         if judged == Judged::Wrong {
@@ -172,6 +200,7 @@ impl<'o> Oracle<'o> {
         if let Some(why) = &answers.refused {
             return Judged::Open(why.clone());
         }
+        answers.unfolding.iter().for_each(|unfolding| effort::searched(unfolding));
         self.counterexamples.borrow_mut().learn(&answers, self.wants, options.bound);
         let mut judged = self.of_wants(&answers);
         for found in [&answers.race, &answers.protocol, &answers.hang.plain()] {
@@ -199,6 +228,14 @@ impl<'o> Oracle<'o> {
 
     /// The same for a repair: under every reading, with more rounds of its loops, and with this engine.
     pub(super) fn confirm(&self, edits: &[&Edit], engine: EngineChoice, rounds: u32) -> Judged {
+        let _entered = self.effort.confirming();
+        match self.confirmed(edits, engine, rounds) {
+            Judged::Wrong => Judged::Wrong,
+            judged => limits::ended().map_or(judged, |ended| Judged::Open(ended.into())),
+        }
+    }
+
+    fn confirmed(&self, edits: &[&Edit], engine: EngineChoice, rounds: u32) -> Judged {
         let Some((_, program)) = changed_program(&self.test.litmus, edits) else { return Judged::Lost };
         let test = self.test.with_program(program);
         let options = Options {

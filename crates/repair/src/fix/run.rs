@@ -6,6 +6,7 @@ use fencepost_report::WhyUnknown;
 use fencepost_report::fix::{FixChange, Repair};
 use fencepost_report::why::{Undecided, Why};
 use fencepost_syntax::Span;
+use fencepost_syntax::limits;
 use fencepost_syntax::sorted::SharedSort as _;
 
 use super::oracle::{Judged, Oracle};
@@ -223,7 +224,7 @@ impl<'r> Run<'r> {
     fn is_late(&self, state: &mut State<'_>) -> bool {
         let is_over = self.oracle.is_over();
         if is_over {
-            state.open.get_or_insert(Why::Time);
+            state.open.get_or_insert_with(|| self.oracle.why_over());
         }
         is_over
     }
@@ -242,10 +243,12 @@ impl<'r> Run<'r> {
         }
         let Oracle { test, model, options, wants, .. } = self.oracle;
         let edits: Vec<&Edit> = self.versions[version].edits.iter().collect();
+        let _entered = self.oracle.effort.question();
         let kept = state.kept.get_or_insert_with(|| Kept::new(test, model, options, wants)).as_ref();
         let changed = changed_program(&test.litmus, &edits);
         let keeps =
             changed.map_or(Some(false), |(_, program)| kept.and_then(|kept| kept.are_in(&program, model, options)));
+        let keeps = keeps.filter(|_| limits::ended().is_none());
         if keeps.is_none() {
             // What the program computes is not known, and a change is one that was not proved the cheapest at best.
             state.open.get_or_insert(Why::Size(Undecided::Search));
@@ -277,6 +280,7 @@ impl<'r> Run<'r> {
         match self.oracle.confirm(&search.edits(&chosen.choices), EngineChoice::Auto, 0) {
             Judged::Right => {
                 state.best = Some(Best { version, chosen });
+                self.oracle.effort.found();
                 return true;
             }
             Judged::Open(why) => {
@@ -292,7 +296,10 @@ impl<'r> Run<'r> {
     fn found(&self, state: &mut State<'_>, best: &Best, cheapest: bool) -> Option<Found> {
         let search = &mut state.searches[best.version];
         let mut all = search.alike(&best.chosen);
-        all.retain(|it| self.oracle.confirm(&search.edits(&it.choices), EngineChoice::Auto, 0) == Judged::Right);
+        all.retain(|it| {
+            !self.oracle.is_over()
+                && self.oracle.confirm(&search.edits(&it.choices), EngineChoice::Auto, 0) == Judged::Right
+        });
         all.push(best.chosen.clone());
         // Those further up come first.
         all.shared_sort_by(|one, other| one.choices.cmp(&other.choices));

@@ -137,11 +137,18 @@ impl<'s> Search<'s> {
         loop {
             let left = below.checked_sub(self.path.cost).filter(|left| *left > 0)?;
             let options = hit::Options { places: &self.space.places, costs: &self.space.costs };
-            let Some(taken) = hit::cheapest(&options, &self.demands, left) else { return best };
-            if self.oracle.is_over() {
-                self.open.get_or_insert(Why::Time);
-                return best;
-            }
+            let taken = {
+                let _entered = self.oracle.effort.question();
+                hit::cheapest(&options, &self.demands, left)
+            };
+            let taken = match taken {
+                Ok(None) => return best,
+                Ok(Some(taken)) if !self.oracle.is_over() => taken,
+                Ok(Some(_)) | Err(hit::CutShort) => {
+                    self.open.get_or_insert_with(|| self.oracle.why_over());
+                    return best;
+                }
+            };
             match self.judge(&taken.choices) {
                 Judged::Right if !self.refuted.contains(&taken.choices) => return Some(self.chosen(taken.choices)),
                 Judged::Wrong => {
@@ -275,7 +282,7 @@ impl<'s> Search<'s> {
     /// What of these is needed beside the first: nothing of it may be left out. The earlier ones are kept rather.
     fn needed(&mut self, base: &[usize], rest: &[usize], has_grown: bool, by: By) -> Option<Vec<usize>> {
         if self.oracle.is_over() {
-            self.open.get_or_insert(Why::Time);
+            self.open.get_or_insert_with(|| self.oracle.why_over());
             return None;
         }
         if has_grown && !self.stays(&self.with(base, []), by)? {
