@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt::Write;
 
+use fencepost_syntax::controls;
+
 /// How a character is written that must not be printed as it is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Notation {
@@ -28,16 +30,6 @@ fn is_unsafe(character: char) -> bool {
     turns || character.is_control() && !matches!(character, '\n' | '\t')
 }
 
-/// Whether a text can hold an unsafe character: a look at its bytes, which is quick. This one is expected.
-fn may_be_unsafe(text: &str, expected: u8) -> bool {
-    let is_suspicious = |byte: u8| {
-        byte < 0x20 && byte != b'\n' && byte != b'\t' && byte != expected || matches!(byte, 0x7f | 0xc2 | 0xd8 | 0xe2)
-    };
-    // Whole blocks, so that several bytes are looked at with one instruction.
-    let has_suspicious = |block: &[u8]| block.iter().fold(false, |found, byte| found | is_suspicious(*byte));
-    text.as_bytes().chunks(128).any(has_suspicious)
-}
-
 /// The text of a file. A byte that is no UTF-8 and a control character become a character that no language of ours knows,
 /// and get their diagnostic there; a line may end with a carriage return, and a form feed is a space.
 pub(crate) fn text(bytes: Vec<u8>) -> String {
@@ -45,7 +37,7 @@ pub(crate) fn text(bytes: Vec<u8>) -> String {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     };
-    if !may_be_unsafe(&text, b'\r') {
+    if !controls::may_occur(&text, b'\r') {
         return text;
     }
     let shown = |character: char| match character {
@@ -88,7 +80,7 @@ fn escape(text: &mut String, character: char) {
 
 /// What may be printed.
 pub(crate) fn escaped(text: &str, notation: Notation) -> Cow<'_, str> {
-    if !may_be_unsafe(text, b'\n') {
+    if !controls::may_occur(text, b'\n') {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());

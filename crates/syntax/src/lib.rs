@@ -9,6 +9,7 @@
 mod assembly;
 pub mod c;
 pub mod cat;
+pub mod controls;
 pub mod diagnostic;
 pub mod few;
 pub mod instruction;
