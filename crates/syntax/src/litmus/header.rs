@@ -121,12 +121,12 @@ impl<'a> Scan<'a> {
     }
 
     /// Everything up to the next white space or quote.
-    fn chunk(&mut self) -> Spanned<String> {
+    fn chunk(&mut self) -> Spanned<&'a str> {
         let rest = self.rest();
         let length = until(rest, |byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'{'));
         let start = self.at;
         self.at += length;
-        Spanned::new(rest[..length].to_owned(), self.span(start, start + length))
+        Spanned::new(&rest[..length], self.span(start, start + length))
     }
 
     fn header(&mut self) -> Option<Header> {
@@ -141,12 +141,13 @@ impl<'a> Scan<'a> {
         }
         let mut comments = Vec::with_capacity(8);
         let end = self.comments(&mut comments);
+        let name = Spanned::new(name.node.to_owned(), name.span);
         Some(Header { arch, name, comments, end })
     }
 
     fn arch(&mut self) -> Option<Arch> {
         let word = self.chunk();
-        let arch = match word.node.as_str() {
+        let arch = match word.node {
             "PTX" => Arch::Ptx,
             "X86" => Arch::X86,
             "X86_64" => Arch::X86_64,
@@ -230,17 +231,17 @@ fn starts_thread(rest: &str) -> bool {
     after.len() < digits.len() && after.trim_start_matches([' ', '\t']).starts_with(['|', ';', '@', '{', '('])
 }
 
-fn unknown_arch(word: &Spanned<String>) -> Diagnostic {
+fn unknown_arch(word: &Spanned<&str>) -> Diagnostic {
     let supported = "supported are PTX, X86, X86_64 and C, and NVLitmus files without a header";
     let shown: String = word.node.chars().take(40).collect();
     if word.node.is_empty() {
         return Diagnostic::error(word.span, "the litmus test is empty").help(supported);
     }
-    if FOREIGN.iter().any(|foreign| foreign.eq_ignore_ascii_case(&word.node)) {
+    if FOREIGN.iter().any(|foreign| foreign.eq_ignore_ascii_case(word.node)) {
         let message = format!("litmus tests for {shown} are not supported");
         return Diagnostic::error(word.span, message).label("this architecture").help(supported);
     }
-    if MODULE.contains(&word.node.as_str()) {
+    if MODULE.contains(&word.node) {
         return Diagnostic::error(word.span, "this is a PTX module, not a litmus test").label("a module starts here").help(
             "`fencepost kernel FILE.ptx` checks the kernels of a module; to ask what a few of its instructions may do, start a \
              litmus test with `PTX name`, paste the module's instructions into its threads (`P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;`) \
@@ -249,7 +250,7 @@ fn unknown_arch(word: &Spanned<String>) -> Diagnostic {
     }
     let message = format!("`{}` is not an architecture", shown.escape_debug());
     let diagnostic = Diagnostic::error(word.span, message).label("a litmus test starts with its architecture");
-    match nearest(&word.node, &["PTX", "X86", "X86_64"]) {
+    match nearest(word.node, &["PTX", "X86", "X86_64"]) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
         None => diagnostic.help(supported),
     }

@@ -64,7 +64,7 @@ pub(crate) fn lex(text: &str, from: usize, comments: Comments) -> (Vec<Token>, V
     let mut lexer = Lexer { bytes: text.as_bytes(), text, at: from, comments, tokens, diagnostics: Vec::new() };
     if u32::try_from(text.len()).is_err() {
         lexer.diagnostics.push(Diagnostic::error(Span::default(), "the text is longer than 4 GiB"));
-        lexer.push(Kind::End, from, from, Gap::default());
+        lexer.tokens.push(Token::new(Kind::End, Gap::default(), 0, (from, from)));
         return (lexer.tokens, lexer.diagnostics);
     }
     let bytes = lexer.bytes;
@@ -72,24 +72,33 @@ pub(crate) fn lex(text: &str, from: usize, comments: Comments) -> (Vec<Token>, V
         let gap = lexer.gap();
         let start = lexer.at;
         let is_over = || lexer.tokens.len() % SELDOM == SELDOM - 1 && limits::is_over();
-        let Some(first) = bytes.get(start).filter(|_| lexer.diagnostics.len() < DIAGNOSTIC_LIMIT && !is_over()) else {
-            lexer.push(Kind::End, start.min(text.len()), start.min(text.len()), gap);
+        let Some(&first) = bytes.get(start).filter(|_| lexer.diagnostics.len() < DIAGNOSTIC_LIMIT && !is_over()) else {
+            let end = start.min(text.len());
+            lexer.tokens.push(Token::new(Kind::End, gap, 0, (end, end)));
             return (lexer.tokens, lexer.diagnostics);
         };
-        // Most tokens are words and single marks.
-        let (kind, end) = match CLASS[*first as usize] {
-            Class::Word => match end_of_word(bytes, start + 1) {
-                end if bytes.get(end) == Some(&b':') => {
+        // Most tokens are single marks, and words and numbers that end where their letters and digits do.
+        let kind = match CLASS[first as usize] {
+            Class::Mark => {
+                lexer.at = start + 1;
+                Kind::Mark
+            }
+            Class::Word => {
+                lexer.at = end_of_word(bytes, start + 1);
+                if bytes.get(lexer.at) == Some(&b':') { lexer.word() } else { Kind::Word }
+            }
+            Class::Digit => {
+                let end = end_of_word(bytes, start + 1);
+                if bytes.get(end) == Some(&b'.') {
+                    lexer.number()
+                } else {
                     lexer.at = end;
-                    (lexer.word(), lexer.at)
+                    Kind::Number
                 }
-                end => (Kind::Word, end),
-            },
-            Class::Mark => (Kind::Mark, start + 1),
-            Class::Space | Class::Other => (lexer.token(), lexer.at),
+            }
+            Class::Space | Class::Other => lexer.token(),
         };
-        lexer.at = end;
-        lexer.push(kind, start, end, gap);
+        lexer.tokens.push(Token::new(kind, gap, first, (start, lexer.at)));
     }
 }
 
@@ -99,13 +108,15 @@ struct Gap {
     spaced: bool,
 }
 
-impl Lexer<'_> {
-    fn push(&mut self, kind: Kind, start: usize, end: usize, gap: Gap) {
+impl Token {
+    #[inline]
+    fn new(kind: Kind, gap: Gap, first: u8, (start, end): (usize, usize)) -> Token {
         let Gap { newline, spaced } = gap;
-        let first = if start < end { self.bytes[start] } else { 0 };
-        self.tokens.push(Token { kind, newline, spaced, first, start: start as u32, end: end as u32 });
+        Token { kind, newline, spaced, first, start: start as u32, end: end as u32 }
     }
+}
 
+impl Lexer<'_> {
     fn byte(&self, ahead: usize) -> u8 {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
@@ -203,24 +214,21 @@ impl Lexer<'_> {
         self.error(start, start + 2, "this comment is never closed", "comments nest: each `(*` needs its own `*)`");
     }
 
+    /// A token that its first byte does not decide.
     fn token(&mut self) -> Kind {
         let first = self.byte(0);
         let second = self.byte(1);
         match first {
-            b'A'..=b'Z' | b'a'..=b'z' | b'_' => self.word(),
             b'%' | b'$' if is_word_start(second) => {
                 self.at += 1;
                 self.word()
             }
-            b'0'..=b'9' => self.number(),
             b'"' => self.string(),
             b'/' if second == b'\\' => self.mark(2),
             b'\\' if second == b'/' => self.mark(2),
             b'&' if second == b'&' => self.mark(2),
             b'=' | b'!' | b'<' | b'>' if second == b'=' => self.mark(2),
-            // `?` is an unknown initial value.
-            b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'|' | b';' | b',' | b':' | b'@' | b'!' | b'~' | b'=' | b'<'
-            | b'>' | b'+' | b'-' | b'*' | b'/' | b'\\' | b'.' | b'$' | b'&' | b'%' | b'^' | b'?' => self.mark(1),
+            b'!' | b'=' | b'<' | b'>' | b'/' | b'\\' | b'$' | b'&' | b'%' => self.mark(1),
             _ => self.bad(),
         }
     }
@@ -347,6 +355,7 @@ const WORD: [bool; 256] = {
 enum Class {
     Space,
     Word,
+    Digit,
     /// A mark, whatever follows.
     Mark,
     Other,
@@ -359,6 +368,8 @@ const CLASS: [Class; 256] = {
         table[byte as usize] = match byte {
             b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c => Class::Space,
             b'A'..=b'Z' | b'a'..=b'z' | b'_' => Class::Word,
+            b'0'..=b'9' => Class::Digit,
+            // `?` is an unknown initial value.
             b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'|' | b';' | b',' | b':' | b'@' | b'~' | b'+' | b'-' | b'*'
             | b'.' | b'^' | b'?' => Class::Mark,
             _ => Class::Other,
