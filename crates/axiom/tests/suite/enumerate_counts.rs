@@ -100,7 +100,7 @@ fn message_passing_counts() {
     let mp = Builder::new(2).thread(&[Op::Write(0, 1), Op::Write(1, 1)]).thread(&[Op::Read(1), Op::Read(0)]).build();
     assert_eq!(count(&mp, SC), 3);
     assert_eq!(count(&mp, ANYTHING), 4);
-    let both = Condition::And(vec![register(1, 0, 1), register(1, 1, 0)]);
+    let both = Condition::And([register(1, 0, 1), register(1, 1, 0)].into());
     assert!(!reachable(&mp, &model(SC), &both));
     assert!(reachable(&mp, &model(PER_LOCATION), &both));
 }
@@ -119,7 +119,7 @@ fn two_plus_two_writes_counts() {
     assert_eq!(count(&two_plus_two_writes(2), SC), 3);
     assert_eq!(count(&two_plus_two_writes(2), ANYTHING), 4);
     let model = model(SC);
-    let cycle = Condition::And(vec![memory(0, 2), memory(1, 2)]);
+    let cycle = Condition::And([memory(0, 2), memory(1, 2)].into());
     assert!(!reachable(&two_plus_two_writes(2), &model, &cycle));
     assert!(reachable(&two_plus_two_writes(2), &model, &memory(0, 2)));
 }
@@ -130,7 +130,7 @@ fn exchanges_form_one_chain() {
     for (n, factorial) in [(1, 1), (2, 2), (3, 6), (4, 24), (5, 120)] {
         assert_eq!(count_model(&exchanges(n), &tso), factorial);
     }
-    let both = Condition::And(vec![register(0, 0, 0), register(1, 0, 0)]);
+    let both = Condition::And([register(0, 0, 0), register(1, 0, 0)].into());
     assert!(!reachable(&exchanges(4), &tso, &both));
     assert!(reachable(&exchanges(12), &tso, &register(3, 0, 0)));
 }
@@ -170,7 +170,7 @@ fn unrelated_writes_are_all_co_maximal() {
     assert!(reachable(&weak, &partial, &memory(0, 2)));
     assert!(!reachable(&weak, &partial, &memory(0, 0)));
     // One choice must satisfy filter and condition together.
-    let both = Condition::And(vec![memory(0, 1), memory(0, 2)]);
+    let both = Condition::And([memory(0, 1), memory(0, 2)].into());
     assert!(!reachable(&weak, &partial, &both));
     let (filter, condition) = (memory(0, 1), memory(0, 2));
     let goal = Goal { filter: Some(&filter), condition: Some(&condition), ..Goal::new(Ends::Terminating) };
@@ -215,7 +215,7 @@ fn opposite_orders_of_two_readers_are_refuted_at_the_root() {
     let base = (0..16).fold(Builder::new(1), |builder, i| builder.thread(&[Op::Write(0, i + 1)]));
     let all = base.thread(&[Op::Read(0), Op::Read(0)]).thread(&[Op::Read(0), Op::Read(0)]).build();
     let opposite = |a, b, c, d| {
-        Condition::And(vec![register(16, 0, a), register(16, 1, b), register(17, 0, c), register(17, 1, d)])
+        Condition::And([register(16, 0, a), register(16, 1, b), register(17, 0, c), register(17, 1, d)].into())
     };
     assert!(!reachable(&all, &tso, &opposite(1, 2, 2, 1)));
     assert!(reachable(&all, &tso, &opposite(1, 2, 1, 2)));

@@ -430,7 +430,7 @@ fn store_buffering(machine: Machine, threads: u32, without: Option<u32>) -> bool
         builder.thread(place(machine, thread), Scope::Gpu, &code);
         condition.push(register(thread, 0, 0));
     }
-    reachable(&builder.unfolding, &model_of(machine), &Condition::And(condition))
+    reachable(&builder.unfolding, &model_of(machine), &Condition::And(condition.into()))
 }
 
 #[test]
@@ -453,7 +453,7 @@ fn two_plus_two_writes(machine: Machine, threads: u32, without: Option<u32>) -> 
         builder.thread(place(machine, thread), Scope::Gpu, &code);
         condition.push(memory(Comparison::Equal, thread, 2));
     }
-    reachable(&builder.unfolding, &model_of(machine), &Condition::And(condition))
+    reachable(&builder.unfolding, &model_of(machine), &Condition::And(condition.into()))
 }
 
 #[test]
@@ -489,13 +489,13 @@ fn of_twelve_exchanges_one_returns_the_initial_value() {
             );
         }
         let model = model_of(machine);
-        let two = Condition::And(vec![register(3, 0, 0), register(7, 0, 0)]);
+        let two = Condition::And([register(3, 0, 0), register(7, 0, 0)].into());
         assert!(!reachable(&builder.unfolding, &model, &two));
         // A chain in one order of the threads: 7 first, then each returns what the one before wrote.
         let order = [7, 2, 9, 4, 11, 6, 1, 8, 3, 10, 5, 0];
         let mut parts = vec![register(7, 0, 0)];
         parts.extend(order.windows(2).map(|pair| register(pair[1], 0, i128::from(pair[0]) + 1)));
-        assert!(reachable(&builder.unfolding, &model, &Condition::And(parts)));
+        assert!(reachable(&builder.unfolding, &model, &Condition::And(parts.into())));
     }
 }
 
@@ -537,6 +537,6 @@ fn independent_readers_of_twelve_writers_may_disagree_only_without_fences() {
             condition.extend((0..12).map(|index| register(12 + reader, index, i128::from(index == 0))));
         }
         let expected = machine == Machine::Gpu && fence.is_none();
-        assert_eq!(reachable(&builder.unfolding, &model_of(machine), &Condition::And(condition)), expected);
+        assert_eq!(reachable(&builder.unfolding, &model_of(machine), &Condition::And(condition.into())), expected);
     }
 }

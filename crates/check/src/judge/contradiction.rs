@@ -45,7 +45,7 @@ fn alternatives(condition: &Condition, wanted: Wanted) -> Option<Vec<Vec<Literal
         Condition::Or(parts) if !is_wanted => all_of(parts, wanted),
         Condition::And(parts) | Condition::Or(parts) => {
             let mut all = Vec::new();
-            for part in parts {
+            for part in parts.iter() {
                 all.extend(alternatives(part, wanted)?);
             }
             (all.len() <= MOST).then_some(all)

@@ -10,7 +10,7 @@ use fencepost_syntax::litmus::QuestionKind;
 /// judged on one final state.
 pub fn looked_for<'a>(program: &Program, question: &'a Question) -> Cow<'a, Condition> {
     match &program.filter {
-        Some(filter) => Cow::Owned(Condition::And(vec![filter.node.clone(), looked_for_in_crash(question)])),
+        Some(filter) => Cow::Owned(Condition::And([filter.node.clone(), looked_for_in_crash(question)].into())),
         None if is_negated(question) => Cow::Owned(looked_for_in_crash(question)),
         None => Cow::Borrowed(&question.condition),
     }

@@ -147,7 +147,7 @@ pub(crate) fn import(test: &Json) -> Imported {
     Imported {
         id: text(test, "id").to_owned(),
         program: Straight { locations, threads },
-        condition: Condition::And(asked),
+        condition: Condition::And(asked.into()),
         operational: Verdict::of(text(&test["expected"], "operational")),
     }
 }
@@ -211,7 +211,7 @@ pub(crate) fn parse(text: &str) -> (Straight, Condition) {
         }
         threads.push((architecture, place, code));
     }
-    (Straight { locations, threads }, Condition::And(asked))
+    (Straight { locations, threads }, Condition::And(asked.into()))
 }
 
 fn parse_instruction(text: &str, at: usize, locations: &mut Vec<(String, i128)>) -> Instruction {
@@ -259,7 +259,7 @@ pub(crate) fn finally(program: (Straight, Condition), name: &str, value: i128) -
         left: Term::Memory(LocationId::new(location)),
         right: Term::Constant(Value(value)),
     };
-    (program.0, Condition::And(vec![program.1, memory]))
+    (program.0, Condition::And([program.1, memory].into()))
 }
 
 /// A litmus test of our own format.

@@ -307,7 +307,7 @@ impl<'a> Resolver<'a> {
                 if matches!(order, Comparison::LessEqual | Comparison::GreaterEqual) {
                     cases.push(equal);
                 }
-                Ok(Condition::Or(cases))
+                Ok(Condition::Or(cases.into()))
             }
         }
     }

@@ -5,6 +5,8 @@ pub mod asynchronous;
 pub(crate) mod def_use;
 pub mod lint;
 
+use std::sync::Arc;
+
 use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
 use fencepost_syntax::sorted::SortedMap;
 use fencepost_syntax::{Span, Spanned};
@@ -607,15 +609,16 @@ pub struct Question {
     pub span: Span,
 }
 
-/// A condition over a final state, names resolved.
+/// A condition over a final state, names resolved. Its lists are shared: conditions of hundreds of parts are negated, joined
+/// with a filter and kept beside a witness.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Condition {
     True,
     False,
     Compare { op: Comparison, left: Term, right: Term },
     Not(Box<Condition>),
-    And(Vec<Condition>),
-    Or(Vec<Condition>),
+    And(Arc<[Condition]>),
+    Or(Arc<[Condition]>),
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

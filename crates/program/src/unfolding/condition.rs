@@ -5,6 +5,9 @@ use fencepost_syntax::litmus::Comparison;
 use crate::program::{Condition, Term};
 use crate::value::Value;
 
+/// Up to so many terms are compared one by one.
+const FEW: usize = 8;
+
 impl Condition {
     /// Kleene logic: None while the answer depends on a term that `term` does not know.
     pub fn evaluate(&self, term: &mut dyn FnMut(&Term) -> Option<Value>) -> Option<bool> {
@@ -59,7 +62,9 @@ impl Condition {
             Condition::True | Condition::False => {}
             Condition::Compare { left, right, .. } => {
                 for term in [left, right] {
+                    // Most are among the few that were met before.
                     if !matches!(term, Term::Constant(_))
+                        && !(found.len() <= FEW && found.contains(term))
                         && let Err(at) = found.binary_search(term)
                     {
                         found.insert(at, *term);

@@ -399,7 +399,7 @@ impl Values {
             Condition::Not(inner) => self.condition(encoding, inner, wanted.flipped())?,
             Condition::And(parts) | Condition::Or(parts) => {
                 let mut literals = Vec::new();
-                for part in parts {
+                for part in parts.iter() {
                     literals.push(self.condition(encoding, part, wanted)?);
                 }
                 if conjunction { encoding.solver.all(&literals) } else { encoding.solver.any(&literals) }

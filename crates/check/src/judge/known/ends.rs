@@ -20,7 +20,7 @@ impl Job<'_> {
         if is_known || !is_asked || !self.may_have_none() {
             return;
         }
-        if self.find(&Condition::And(Vec::new()), &mut None).is_no() {
+        if self.find(&Condition::And([].into()), &mut None).is_no() {
             answers.executions = Some(Count { count: 0, complete: true });
         }
     }

@@ -78,7 +78,7 @@ impl Cut {
             let condition = translator.condition(&question.condition)?;
             Ok::<_, NotCut>(Question { condition, ..question.clone() })
         };
-        let questions = test.program.questions.iter().map(question).collect::<Result<Vec<_>, _>>()?;
+        let questions = test.program.questions.iter().map(question).collect::<Result<_, _>>()?;
         let filter = test.program.filter.as_ref().map(|filter| {
             let condition = translator.condition(&filter.node)?;
             Ok::<_, NotCut>(Spanned::new(condition, filter.span))
@@ -182,7 +182,7 @@ impl Translator<'_> {
 
     /// Conditions are as deep as the parser lets them be.
     fn condition(&self, condition: &Condition) -> Result<Condition, NotCut> {
-        let all = |parts: &[Condition]| parts.iter().map(|part| self.condition(part)).collect::<Result<Vec<_>, _>>();
+        let all = |parts: &[Condition]| parts.iter().map(|part| self.condition(part)).collect::<Result<_, _>>();
         Ok(match condition {
             Condition::True => Condition::True,
             Condition::False => Condition::False,
@@ -274,7 +274,7 @@ impl Parts<'_> {
         // Where the signs differ they decide.
         let other = if is_less { sign(Comparison::GreaterEqual, half) } else { sign(Comparison::Less, half) };
         let same = if value.0 < 0 { sign(Comparison::GreaterEqual, half) } else { sign(Comparison::Less, half) };
-        let both = Condition::And(vec![same, bits]);
-        if is_less == (value.0 >= 0) { Condition::Or(vec![other, both]) } else { both }
+        let both = Condition::And([same, bits].into());
+        if is_less == (value.0 >= 0) { Condition::Or([other, both].into()) } else { both }
     }
 }
