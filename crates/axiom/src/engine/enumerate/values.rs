@@ -12,11 +12,19 @@ use super::question::Question;
 use super::traces::register;
 use crate::base::Candidate;
 
-/// The value changed an event, or the result of a barrier.
+/// What became known: the value of an event, the result of a barrier.
 #[derive(Copy, Clone, Debug)]
 enum Known {
     Event(u32),
     Barrier(u32),
+}
+
+/// What is undone on backtracking.
+#[derive(Copy, Clone, Debug)]
+enum Change {
+    Learnt(Known),
+    /// A conjunct was found to hold.
+    Holds(u32),
 }
 
 /// A point to return to.
@@ -44,7 +52,9 @@ pub(super) struct Values {
     constraints: Vec<Constraint>,
     /// By local write: its readers, as they are assigned.
     readers: Vec<Vec<u32>>,
-    trail: Vec<Known>,
+    /// The conjuncts that hold, whatever else becomes known.
+    holding: Vec<bool>,
+    trail: Vec<Change>,
     queue: Vec<Known>,
     /// Of the expression that is looked at.
     leaves: Vec<Leaf>,
@@ -71,6 +81,8 @@ impl Values {
                 users.resize_with(count, Vec::new);
             }
         }
+        self.holding.clear();
+        self.holding.resize(question.conjuncts.len(), false);
         self.types.clear();
         self.constraints.clear();
         self.trail.clear();
@@ -126,7 +138,7 @@ impl Values {
         let constraints = 0..self.constraints.len();
         let conjuncts = 0..question.conjuncts.len();
         let holds = constraints.into_iter().all(|index| self.constraint(unfolding, candidate, index) != Some(false))
-            && conjuncts.into_iter().all(|index| self.conjunct(unfolding, candidate, question, index) != Some(false));
+            && conjuncts.into_iter().all(|index| self.may_hold(unfolding, candidate, question, index));
         if holds { self.settle(unfolding, candidate, question) } else { Consistent::No }
     }
 
@@ -136,10 +148,11 @@ impl Values {
 
     pub(super) fn undo(&mut self, mark: Mark) {
         self.queue.clear();
-        for known in self.trail.drain(mark.0..) {
-            match known {
-                Known::Event(event) => self.values[event as usize] = None,
-                Known::Barrier(event) => self.results[event as usize] = None,
+        for change in self.trail.drain(mark.0..) {
+            match change {
+                Change::Learnt(Known::Event(event)) => self.values[event as usize] = None,
+                Change::Learnt(Known::Barrier(event)) => self.results[event as usize] = None,
+                Change::Holds(conjunct) => self.holding[conjunct as usize] = false,
             }
         }
     }
@@ -221,7 +234,7 @@ impl Values {
         };
         if slot.is_none() {
             *slot = Some(value);
-            self.trail.push(known);
+            self.trail.push(Change::Learnt(known));
             self.queue.push(known);
         }
     }
@@ -240,7 +253,7 @@ impl Values {
             }
             for at in 0..self.conjunct_users[event].len() {
                 let index = self.conjunct_users[event][at] as usize;
-                if self.conjunct(unfolding, candidate, question, index) == Some(false) {
+                if !self.may_hold(unfolding, candidate, question, index) {
                     self.queue.clear();
                     return Consistent::No;
                 }
@@ -275,15 +288,24 @@ impl Values {
         self.evaluate(candidate, self.constraints[index].of(unfolding)).map(|value| value != Value(0))
     }
 
-    /// A part of the condition, with final memory unknown.
-    fn conjunct(
-        &self,
+    /// Whether a part of the condition may hold, with final memory unknown. What is found to hold is not judged again until
+    /// that is undone: more values do not change a judgement in Kleene logic.
+    fn may_hold(
+        &mut self,
         unfolding: &Unfolding,
         candidate: &Candidate,
         question: &Question<'_>,
         index: usize,
-    ) -> Option<bool> {
-        question.conjuncts[index].holds(&mut |term| self.term(unfolding, candidate, term))
+    ) -> bool {
+        if self.holding[index] {
+            return true;
+        }
+        let holds = question.conjuncts[index].holds(&mut |term| self.term(unfolding, candidate, term));
+        if holds == Some(true) {
+            self.holding[index] = true;
+            self.trail.push(Change::Holds(index as u32));
+        }
+        holds != Some(false)
     }
 
     /// Whether a constraint or a part of the condition depends on the event.
