@@ -211,7 +211,7 @@ fn location(
     }
     let given = value.map(|value| value.span);
     // A second declaration of a name may give the value that the first did not (`int x; x = 1;`).
-    match names.by_name.get_mut(name.node.as_str()) {
+    match names.get_mut(&name.node) {
         Some(entry) if scalar.is_none() && value.is_some() && entry.given.is_none() => {
             (entry.initial, entry.given) = (initial, given);
             entry.space = entry.space.take().or(space);

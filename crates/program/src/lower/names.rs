@@ -36,6 +36,16 @@ pub(crate) struct Viewer {
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct VariableId(pub(crate) usize);
 
+/// An index into the names of a test, in the order in which they are met.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct NameId(usize);
+
+impl NameId {
+    pub(crate) fn index(self) -> usize {
+        self.0
+    }
+}
+
 /// Which instance of a name.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Instance {
@@ -103,6 +113,7 @@ pub(crate) struct Variable {
     /// As shown: `x`, `s@1`, `P0:l`.
     pub(crate) shown: String,
     pub(crate) name: Rc<str>,
+    pub(crate) name_id: NameId,
     pub(crate) base: i128,
     pub(crate) first: AddressId,
     pub(crate) owner: Option<Place>,
@@ -130,8 +141,9 @@ pub(crate) struct Names {
     /// What each address is, from the start.
     pub(crate) taken: Vec<(VariableId, i128)>,
     by_offset: SortedMap<(VariableId, i128), AddressId>,
-    /// In boxes: a node of the tree has room for eleven.
-    pub(crate) by_name: BTreeMap<Rc<str>, Box<Name>>,
+    by_name: BTreeMap<Rc<str>, NameId>,
+    /// In boxes: there is room for several at once, and they are large.
+    names: Vec<Box<Name>>,
     /// Names of memory that survives a crash, and where the test says so.
     pub(crate) persistent: SortedMap<String, Span>,
     /// Names without a declaration that code reaches as `.shared`, and what does.
@@ -157,6 +169,7 @@ impl Names {
             taken: Vec::new(),
             by_offset: SortedMap::new(),
             by_name: BTreeMap::new(),
+            names: Vec::new(),
             persistent: SortedMap::new(),
             shared_by_use: BTreeMap::new(),
             multimem: SortedMap::new(),
@@ -168,12 +181,45 @@ impl Names {
 
     /// What is known of a name; `s@1` is an instance of `s`.
     pub(crate) fn get(&self, name: &str) -> Option<&Name> {
-        self.by_name.get(stem(name)).map(|entry| &**entry)
+        self.id(stem(name)).map(|id| self.name(id))
+    }
+
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Name> {
+        self.id(name).map(|id| &mut *self.names[id.0])
+    }
+
+    pub(crate) fn id(&self, name: &str) -> Option<NameId> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn name(&self, id: NameId) -> &Name {
+        &self.names[id.0]
+    }
+
+    pub(crate) fn name_count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// All names, ascending.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Rc<str>, NameId, &Name)> {
+        self.by_name.iter().map(|(name, id)| (name, *id, self.name(*id)))
+    }
+
+    /// Adds a name, or puts it in the place of the one that has this name.
+    fn add(&mut self, name: &str, entry: Name) {
+        let entry = Box::new(entry);
+        match self.id(name) {
+            Some(id) => self.names[id.0] = entry,
+            None => {
+                self.by_name.insert(name.into(), NameId(self.names.len()));
+                self.names.push(entry);
+            }
+        }
     }
 
     /// Whether the test declares a name of this proxy.
     pub(crate) fn has_proxy(&self, proxy: Tag) -> bool {
-        self.by_name.values().any(|entry| entry.proxy == Some(proxy))
+        self.names.iter().any(|entry| entry.proxy == Some(proxy))
     }
 
     pub(crate) fn known(&self) -> Vec<&str> {
@@ -181,8 +227,11 @@ impl Names {
     }
 
     pub(crate) fn name_of(&self, variable: VariableId) -> &Name {
-        let name = &self.variables[variable.0].name;
-        self.by_name.get(name).expect("invariant: every variable has a name")
+        self.name(self.variables[variable.0].name_id)
+    }
+
+    pub(crate) fn name_of_mut(&mut self, variable: VariableId) -> &mut Name {
+        &mut self.names[self.variables[variable.0].name_id.0]
     }
 
     /// A new name. What all share exists at once, what is a CTA's or a thread's own when it is first named; where there is
@@ -215,7 +264,7 @@ impl Names {
             alias_of: None,
             proxy: None,
         };
-        self.by_name.insert(name.into(), Box::new(entry));
+        self.add(name, entry);
         match (space, self.layout.only_cta()) {
             (Some(Space::Shared | Space::TensorMemory), Some(cta)) => {
                 self.instance(name, Instance::Cta(cta), made.span).map(|_| ())
@@ -243,13 +292,14 @@ impl Names {
         let order = self.by_name.len();
         let (instances, initial) = (SortedMap::new(), Value(0));
         let alias = Name { instances, offset: None, order, alias_of, proxy, initial, given: None, ..entry };
-        self.by_name.insert(name.into(), Box::new(alias));
+        self.add(name, alias);
         self.instance(name, Instance::Only, target.span).map(|_| ())
     }
 
     /// The variable that is this instance of the name, made if new.
     pub(crate) fn instance(&mut self, name: &str, which: Instance, span: Span) -> Result<VariableId, Refusal> {
-        let (own, entry) = self.by_name.get_key_value(name).expect("invariant: the name is declared");
+        let (own, &name_id) = self.by_name.get_key_value(name).expect("invariant: the name is declared");
+        let entry = &self.names[name_id.0];
         if let Some(found) = entry.instances.get(&which) {
             return Ok(*found);
         }
@@ -272,14 +322,13 @@ impl Names {
         let (order, target) = ((entry.order, which), entry.alias_of);
         let (step, length) = (entry.step, entry.length.unwrap_or(1));
         let first = AddressId::new(self.taken.len());
-        self.variables.push(Variable { shown, name: Rc::clone(own), base, first, owner, target, order, atoms: vec![] });
+        let (name, atoms) = (Rc::clone(own), Vec::new());
+        self.variables.push(Variable { shown, name, name_id, base, first, owner, target, order, atoms });
         let listed = if length <= LISTED_ARRAY { length } else { 1 };
         (0..listed).for_each(|element| {
             self.take(id, i128::from(element) * step);
         });
-        if let Some(entry) = self.by_name.get_mut(name) {
-            entry.instances.insert(which, id);
-        }
+        self.names[name_id.0].instances.insert(which, id);
         Ok(id)
     }
 
@@ -318,7 +367,7 @@ impl Names {
     /// Where each variable begins and ends.
     pub(crate) fn areas(&self) -> impl Iterator<Item = (i128, i128)> {
         self.variables.iter().map(|variable| {
-            let bytes = self.by_name[&variable.name].declared_bytes().unwrap_or(ALIGNMENT);
+            let bytes = self.name(variable.name_id).declared_bytes().unwrap_or(ALIGNMENT);
             (variable.base, variable.base + bytes)
         })
     }
@@ -327,7 +376,7 @@ impl Names {
     /// declares all.
     pub(crate) fn variable(&mut self, name: &str, viewer: Viewer, span: Span) -> Result<VariableId, Refusal> {
         // Most are one for all threads, and were met before.
-        if let Some(entry) = self.by_name.get(name)
+        if let Some(entry) = self.id(name).map(|id| self.name(id))
             && matches!(entry.space, None | Some((Space::Global, _)))
             && let Some(found) = entry.instances.get(&Instance::Only)
             && !self.multimem.contains_key(name)
@@ -455,7 +504,7 @@ impl Names {
     pub(crate) fn complete(&mut self, findings: &mut Findings) {
         let per_cta = |entry: &Name| matches!(entry.space, Some((Space::Shared | Space::TensorMemory, _)));
         let names: Vec<Rc<str>> =
-            self.by_name.iter().filter(|(_, entry)| per_cta(entry)).map(|(name, _)| name.clone()).collect();
+            self.all().filter(|(_, _, entry)| per_cta(entry)).map(|(name, ..)| Rc::clone(name)).collect();
         for name in names {
             let is_reached = |place: &Place| self.layout.cluster(*place).nth(1).is_some();
             let places: Vec<Place> = self.layout.ctas().filter(is_reached).collect();
@@ -471,7 +520,7 @@ impl Names {
     pub(crate) fn tensor_memory(&mut self, place: Place, span: Span) -> Result<(), Refusal> {
         let is_tensor = |entry: &Name| matches!(entry.space, Some((Space::TensorMemory, _)));
         let names: Vec<Rc<str>> =
-            self.by_name.iter().filter(|(_, entry)| is_tensor(entry)).map(|(name, _)| name.clone()).collect();
+            self.all().filter(|(_, _, entry)| is_tensor(entry)).map(|(name, ..)| Rc::clone(name)).collect();
         names.iter().try_for_each(|name| self.instance(name, Instance::Cta(place), span).map(|_| ()))
     }
 

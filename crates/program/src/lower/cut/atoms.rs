@@ -37,9 +37,9 @@ pub(crate) fn make(names: &mut Names, cut: &Cut) {
 fn variable(names: &Names, id: VariableId, cut: &Cut, locations: &mut Vec<Location>) -> Vec<Atom> {
     let variable = &names.variables[id.0];
     let entry = names.name_of(id);
-    let uses = cut.uses.get(&variable.name).map(|uses| &**uses);
+    let uses = cut.uses(variable.name_id);
     let size = bytes(entry, uses, cut.fallback);
-    let edges = cut.edges.get(&variable.name).map_or(&[][..], |edges| edges.iter().as_slice());
+    let edges = cut.edges(variable.name_id).iter().as_slice();
     // Without a size: elements as they are declared.
     let count = match size {
         Some(_) => edges.len().saturating_sub(1),

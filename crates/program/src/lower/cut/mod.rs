@@ -14,9 +14,6 @@ pub(crate) mod reach;
 pub(crate) mod touch;
 pub(crate) mod uses;
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
-
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Span, limits};
@@ -26,7 +23,7 @@ use crate::lower::cut::reach::{At, Reach, Reaches};
 use crate::lower::cut::touch::{Portion, Touch, Touches, touches};
 use crate::lower::cut::uses::{Cut, Made, Scalar, Uses, bytes, element_name, element_type};
 use crate::lower::findings::{Findings, misfit};
-use crate::lower::names::{LISTED_ARRAY, Name, Names, VariableId};
+use crate::lower::names::{LISTED_ARRAY, Name, NameId, Names, VariableId};
 use crate::program::{AddressOperand, Feature, Instruction, LocationRole, Operation, Space, Unsupported};
 use crate::tag::Tag;
 use crate::value::{Type, Value};
@@ -87,8 +84,8 @@ pub(crate) fn settle(
     let is_asked = instructions().any(|(_, code)| touches(&code.operation).all.iter().any(asks_registers));
     let reaches = if is_asked { Reaches::new(names, threads) } else { Reaches::of_none() };
     let owners = threads.iter().map(|thread| thread.place).collect();
-    let mut gathered =
-        Gathered { names, reaches: &reaches, owners, uses: BTreeMap::new(), links: Vec::new(), fallback: None };
+    let uses = (0..names.name_count()).map(|_| None).collect();
+    let mut gathered = Gathered { names, reaches: &reaches, owners, uses, links: Vec::new(), fallback: None };
     for (at, code) in instructions() {
         if limits::tick() {
             return Reaches::of_none();
@@ -98,18 +95,20 @@ pub(crate) fn settle(
     }
     gathered.settle_objects();
     let Gathered { uses, links, fallback, .. } = gathered;
-    let mut cut = Cut { uses, edges: BTreeMap::new(), fallback };
+    let mut cut = Cut { uses, edges: vec![SortedSet::new(); names.name_count()], fallback };
     if names.dialect != Dialect::Ptx {
         refuse_mixed(names, &cut, findings);
     }
-    for (name, entry) in &names.by_name {
-        let edges = edges(names, name, entry, &cut, asked);
-        cut.edges.insert(name.clone(), edges);
+    for (_, id, entry) in names.all() {
+        cut.edges[id.index()] = edges(names, (id, entry), &cut, asked);
     }
     cut_further(names, further, &mut cut.edges);
     mirror(&mut cut.edges, &links);
     check(names, threads, &cut, findings);
-    names.unknown.retain(|name| cut.uses.get(name.as_str()).is_none_or(|uses| uses.objects.is_empty()));
+    let mut unknown = std::mem::take(&mut names.unknown);
+    let uses = |name: &str| names.id(name).and_then(|id| cut.uses(id));
+    unknown.retain(|name| uses(name).is_none_or(|uses| uses.objects.is_empty()));
+    names.unknown = unknown;
     atoms::make(names, &cut);
     reaches
 }
@@ -124,13 +123,14 @@ struct Gathered<'a> {
     reaches: &'a Reaches,
     /// Where each thread runs.
     owners: Vec<crate::program::Place>,
-    uses: BTreeMap<Rc<str>, Box<Uses>>,
+    /// By name.
+    uses: Vec<Option<Uses>>,
     links: Vec<Link>,
     fallback: Option<Type>,
 }
 
 /// A name and how far into it, where that is known.
-type Place = (Rc<str>, Option<i128>);
+type Place = (NameId, Option<i128>);
 
 impl Gathered<'_> {
     fn operation(&mut self, at: At, touches: &Touches<'_>, span: Span) {
@@ -175,7 +175,7 @@ impl Gathered<'_> {
                 continue;
             };
             for from in sources {
-                let link = |to: &Place| Link { from: from.clone(), to: to.clone(), bytes: bytes.or(*others) };
+                let link = |to: &Place| Link { from: *from, to: *to, bytes: bytes.or(*others) };
                 self.links.extend(targets.iter().map(link));
             }
         }
@@ -188,14 +188,14 @@ impl Gathered<'_> {
             return;
         }
         for (name, offset) in self.places(at, address) {
-            self.uses.entry(name).or_default().made.add(offset);
+            self.uses[name.index()].get_or_insert_default().made.add(offset);
         }
     }
 
     /// Where every initialisation says its place, there are the mbarriers: a pointer that runs over them in a loop may go on,
     /// for all that is known of it here, and meets none there.
     fn settle_objects(&mut self) {
-        for uses in self.uses.values_mut() {
+        for uses in self.uses.iter_mut().flatten() {
             if let Made::At(places) = &uses.made {
                 uses.objects = places.union(&uses.named).copied().collect();
             }
@@ -210,13 +210,19 @@ impl Gathered<'_> {
             Portion::Scalars(..) => LocationRole::Data,
             _ => return places,
         };
-        let is_declared = |place: &&Place| self.names.by_name[&place.0].role == wanted;
-        let likely: Vec<Place> = places.iter().filter(is_declared).cloned().collect();
+        let is_declared = |place: &&Place| self.names.name(place.0).role == wanted;
+        let likely: Vec<Place> = places.iter().filter(is_declared).copied().collect();
         if likely.is_empty() { places } else { likely }
     }
 
-    fn place(&mut self, (name, offset): &Place, portion: Portion, bytes: Option<i128>, (span, is_named): (Span, bool)) {
-        let uses = self.uses.entry(name.clone()).or_default();
+    fn place(
+        &mut self,
+        &(name, offset): &Place,
+        portion: Portion,
+        bytes: Option<i128>,
+        (span, is_named): (Span, bool),
+    ) {
+        let uses = self.uses[name.index()].get_or_insert_default();
         uses.touched.get_or_insert(span);
         match portion {
             Portion::Scalars(ty, count) => {
@@ -229,7 +235,7 @@ impl Gathered<'_> {
                 uses.objects.extend(offset.filter(|offset| is_named || offset % 8 == 0));
                 uses.named.extend(offset.filter(|_| is_named));
                 if offset.is_none() {
-                    let entry = &self.names.by_name[name];
+                    let entry = self.names.name(name);
                     let bytes = entry.declared_bytes().unwrap_or(8);
                     uses.objects.extend((0..bytes / 8).map(|index| index * 8));
                 }
@@ -237,7 +243,7 @@ impl Gathered<'_> {
             Portion::Bytes(_) | Portion::Like(_) | Portion::Behind(_) | Portion::Rest | Portion::Described => {
                 uses.is_tensor |= matches!(portion, Portion::Behind(_));
                 if let Some(offset) = offset {
-                    uses.runs.extend([Some(*offset), bytes.map(|bytes| offset + bytes)].into_iter().flatten());
+                    uses.runs.extend([Some(offset), bytes.map(|bytes| offset + bytes)].into_iter().flatten());
                 }
             }
             Portion::Nothing => {}
@@ -280,13 +286,13 @@ impl Gathered<'_> {
         found.into_iter().collect()
     }
 
-    fn own(&self, variable: VariableId) -> Rc<str> {
-        Rc::clone(own(self.names, variable))
+    fn own(&self, variable: VariableId) -> NameId {
+        own(self.names, variable)
     }
 
     fn behind(&self, maps: &[Place]) -> Vec<Place> {
         let described = |(map, _): &Place| {
-            let entry = &self.names.by_name[map];
+            let entry = self.names.name(*map);
             let (variable, offset) =
                 self.names.at(entry.initial.0).filter(|_| entry.role == LocationRole::TensorMap)?;
             Some((self.own(variable), Some(offset)))
@@ -303,26 +309,26 @@ impl Gathered<'_> {
 }
 
 /// The name whose memory a variable is: of an alias, its target's.
-fn own(names: &Names, variable: VariableId) -> &Rc<str> {
+fn own(names: &Names, variable: VariableId) -> NameId {
     let mut variable = &names.variables[variable.0];
     while let Some((target, _)) = variable.target {
         variable = &names.variables[target.0];
     }
-    &variable.name
+    variable.name_id
 }
 
 /// All instances of a name are cut alike.
-fn cut_further(names: &Names, further: &SortedSet<Value>, edges: &mut BTreeMap<Rc<str>, SortedSet<i128>>) {
+fn cut_further(names: &Names, further: &SortedSet<Value>, edges: &mut [SortedSet<i128>]) {
     for (variable, offset) in further.iter().filter_map(|value| names.at(value.0)) {
-        let Some(edges) = edges.get_mut(own(names, variable)) else { continue };
+        let edges = &mut edges[own(names, variable).index()];
         let is_inside = edges.last().is_some_and(|end| (0..*end).contains(&offset));
         edges.extend(is_inside.then_some(offset));
     }
 }
 
-fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) -> SortedSet<i128> {
+fn edges(names: &Names, (name, entry): (NameId, &Name), cut: &Cut, asked: &[Asked]) -> SortedSet<i128> {
     let unused = Uses::default();
-    let uses = cut.uses.get(name).map_or(&unused, |uses| uses);
+    let uses = cut.uses(name).unwrap_or(&unused);
     let Some(bytes) = bytes(entry, Some(uses), cut.fallback) else { return SortedSet::new() };
     let length = entry.length.unwrap_or(1);
     let mut edges = SortedSet::from([0, bytes]);
@@ -348,7 +354,7 @@ fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) ->
     edges.extend(uses.scalars.iter().flat_map(|scalar| scalar_edges(scalar, &uses.objects, bytes)));
     edges.extend(uses.objects.iter().flat_map(|offset| [*offset, offset + 8]));
     edges.extend(&uses.runs);
-    for asked in asked.iter().filter(|asked| *names.variables[asked.variable.0].name == *name) {
+    for asked in asked.iter().filter(|asked| names.variables[asked.variable.0].name_id == name) {
         let index = asked.element.unwrap_or(0);
         if entry.length.is_some() {
             edges.extend([i128::from(index) * entry.step, i128::from(index + 1) * entry.step]);
@@ -381,7 +387,7 @@ fn scalar_edges(scalar: &Scalar, objects: &SortedSet<i128>, bytes: i128) -> Vec<
 }
 
 /// What a copy takes apart on one side it takes apart on the other.
-fn mirror(edges: &mut BTreeMap<Rc<str>, SortedSet<i128>>, links: &[Link]) {
+fn mirror(edges: &mut [SortedSet<i128>], links: &[Link]) {
     // The threads of one kernel make the same copies.
     let links: SortedSet<&Link> = links.iter().collect();
     let ways = links.iter().flat_map(|link| [(&link.from, &link.to, link.bytes), (&link.to, &link.from, link.bytes)]);
@@ -390,7 +396,7 @@ fn mirror(edges: &mut BTreeMap<Rc<str>, SortedSet<i128>>, links: &[Link]) {
     loop {
         let mut changed = false;
         for ((from, to, bytes), known) in &mut ways {
-            let count = edges.get(&from.0).map_or(0, SortedSet::len);
+            let count = edges[from.0.index()].len();
             if count == *known {
                 continue;
             }
@@ -406,8 +412,8 @@ fn mirror(edges: &mut BTreeMap<Rc<str>, SortedSet<i128>>, links: &[Link]) {
     }
 }
 
-fn carry(edges: &mut BTreeMap<Rc<str>, SortedSet<i128>>, (from, to): (&Place, &Place), bytes: Option<i128>) -> bool {
-    let (Some(source), Some(target)) = (edges.get(&from.0), edges.get(&to.0)) else { return false };
+fn carry(edges: &mut [SortedSet<i128>], (from, to): (&Place, &Place), bytes: Option<i128>) -> bool {
+    let (source, target) = (&edges[from.0.index()], &edges[to.0.index()]);
     let (Some(last), Some(end)) = (source.last().copied(), target.last().copied()) else { return false };
     let bytes = bytes.unwrap_or(last.min(end)).max(1);
     let starts = |offset: Option<i128>, end: i128| match offset {
@@ -425,7 +431,7 @@ fn carry(edges: &mut BTreeMap<Rc<str>, SortedSet<i128>>, (from, to): (&Place, &P
         }
         found.extend(inside.iter().map(|edge| to + edge).filter(|edge| (0..=end).contains(edge)));
     }
-    let Some(target) = edges.get_mut(&to.0) else { return false };
+    let target = &mut edges[to.0.index()];
     let before = target.len();
     target.extend(found);
     target.len() > before
@@ -433,8 +439,8 @@ fn carry(edges: &mut BTreeMap<Rc<str>, SortedSet<i128>>, (from, to): (&Place, &P
 
 /// The notations whose locations are integers have no accesses to parts of them.
 fn refuse_mixed(names: &Names, cut: &Cut, findings: &mut Findings) {
-    for (name, uses) in &cut.uses {
-        let entry = &names.by_name[name];
+    for (name, id, entry) in names.all() {
+        let Some(uses) = cut.uses(id) else { continue };
         let mut named = uses.scalars.iter().filter(|scalar| scalar.is_named);
         let bits = entry.ty.or_else(|| named.clone().next().map(|scalar| scalar.ty)).map(|ty| ty.bits);
         if named.all(|scalar| Some(scalar.ty.bits) == bits) || fixed_parts(names, entry, uses).is_some() {
@@ -456,8 +462,8 @@ fn refuse_mixed(names: &Names, cut: &Cut, findings: &mut Findings) {
 
 /// Named accesses past the end, parts of mbarriers, and operations that span several locations.
 fn check(names: &Names, threads: &[Box<ThreadBuilder>], cut: &Cut, findings: &mut Findings) {
-    for (name, entry) in &names.by_name {
-        let (Some(uses), Some(edges)) = (cut.uses.get(name), cut.edges.get(name)) else { continue };
+    for (name, id, entry) in names.all() {
+        let (Some(uses), edges) = (cut.uses(id), cut.edges(id)) else { continue };
         let Some(end) = edges.last().copied() else { continue };
         // How far each access reaches that ends past the end: the elements of a vector are one.
         let mut reached: SortedMap<Span, i128> = SortedMap::new();

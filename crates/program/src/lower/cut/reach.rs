@@ -357,7 +357,7 @@ struct Memory {
 
 impl Memory {
     fn new(names: &Names, areas: &Areas) -> Memory {
-        let pointers = names.by_name.values().filter(|name| name.is_pointer);
+        let pointers = names.all().map(|(_, _, name)| name).filter(|name| name.is_pointer);
         let held = pointers.flat_map(|name| name.elements.iter().chain([&name.initial]));
         let held = held.filter_map(|value| areas.at(value.0)).collect();
         Memory { held, written: SortedSet::new(), changed: 1 }

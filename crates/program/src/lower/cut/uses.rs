@@ -1,13 +1,10 @@
 //! How the accesses of a test use each name, and where memory is cut for that. [`super`] finds it out, and
 //! [`super::atoms`] makes locations of it.
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
-
 use fencepost_syntax::Span;
 use fencepost_syntax::sorted::SortedSet;
 
-use crate::lower::names::Name;
+use crate::lower::names::{Name, NameId};
 use crate::program::LocationRole;
 use crate::value::Type;
 
@@ -75,12 +72,22 @@ impl Made {
 
 /// How each name is cut.
 pub(crate) struct Cut {
-    /// In boxes: a node of the tree has room for eleven.
-    pub(crate) uses: BTreeMap<Rc<str>, Box<Uses>>,
-    /// Where atoms begin, and where the last ends. Empty for a name without a size.
-    pub(crate) edges: BTreeMap<Rc<str>, SortedSet<i128>>,
+    /// By name; None of those that no access touches.
+    pub(crate) uses: Vec<Option<Uses>>,
+    /// By name: where atoms begin, and where the last ends. Empty for a name without a size.
+    pub(crate) edges: Vec<SortedSet<i128>>,
     /// The type of names without accesses of their own.
     pub(crate) fallback: Option<Type>,
+}
+
+impl Cut {
+    pub(crate) fn uses(&self, name: NameId) -> Option<&Uses> {
+        self.uses[name.index()].as_ref()
+    }
+
+    pub(crate) fn edges(&self, name: NameId) -> &SortedSet<i128> {
+        &self.edges[name.index()]
+    }
 }
 
 /// How many bytes a name has: those declared, else as far as accesses reach. None for one without a size.

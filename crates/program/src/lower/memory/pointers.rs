@@ -40,8 +40,8 @@ pub(crate) fn settle(litmus: &Litmus, names: &mut Names, findings: &mut Findings
     for (name, value) in declared() {
         let InitialValue::Name(other) = &value.node else { continue };
         let Some((initial, true)) = names.get(other).map(|other| (other.initial, other.is_pointer)) else { continue };
-        let is_copy = |entry: &&mut Box<Name>| !entry.is_pointer && entry.role == LocationRole::Data;
-        if let Some(entry) = names.by_name.get_mut(name.node.as_str()).filter(is_copy) {
+        let is_copy = |entry: &&mut Name| !entry.is_pointer && entry.role == LocationRole::Data;
+        if let Some(entry) = names.get_mut(&name.node).filter(is_copy) {
             (entry.initial, entry.is_pointer) = (initial, true);
         }
     }
@@ -51,7 +51,7 @@ fn fill(names: &mut Names, name: &Spanned<String>, value: &Spanned<InitialValue>
     match &value.node {
         InitialValue::Address(address) => {
             let held = held(names, name, address, value.span)?;
-            if let Some(entry) = names.by_name.get_mut(name.node.as_str()) {
+            if let Some(entry) = names.get_mut(&name.node) {
                 entry.initial = held;
             }
         }
@@ -59,7 +59,7 @@ fn fill(names: &mut Names, name: &Spanned<String>, value: &Spanned<InitialValue>
             for (index, value) in values.iter().enumerate() {
                 let InitialValue::Address(address) = &value.node else { continue };
                 let held = held(names, name, address, value.span)?;
-                let element = names.by_name.get_mut(name.node.as_str()).and_then(|entry| entry.elements.get_mut(index));
+                let element = names.get_mut(&name.node).and_then(|entry| entry.elements.get_mut(index));
                 if let Some(element) = element {
                     *element = held;
                 }
@@ -73,7 +73,7 @@ fn fill(names: &mut Names, name: &Spanned<String>, value: &Spanned<InitialValue>
 /// The number of an address that a location holds.
 fn held(names: &mut Names, name: &Spanned<String>, address: &InitialAddress, span: Span) -> Result<Value, Refusal> {
     let wrong = |message: String, help: &str| Refusal::Error(Diagnostic::error(span, message).help(help));
-    let Some(entry) = names.by_name.get(name.node.as_str()) else { return Ok(Value(0)) };
+    let Some(entry) = names.id(&name.node).map(|id| names.name(id)) else { return Ok(Value(0)) };
     let narrow = entry.ty.map(|ty| ty.bits).filter(|bits| *bits < 64);
     if entry.role == LocationRole::Mbarrier {
         return Err(wrong(format!("`{}` is an mbarrier: its value is a count", name.node), "write `b = 2`"));

@@ -96,10 +96,8 @@ impl Names {
         if said == Space::Const && self.name_of(variable).proxy == Some(Tag::Constant) {
             return Ok(());
         }
-        let shown = self.variables[variable.0].name.clone();
-        self.by_name.entry(shown).and_modify(|entry| {
-            entry.space.get_or_insert_with(|| (said, qualifier.by.clone()));
-        });
+        let space = &mut self.name_of_mut(variable).space;
+        space.get_or_insert_with(|| (said, qualifier.by.clone()));
         self.contradiction(variable, qualifier).map_or(Ok(()), Err)
     }
 
