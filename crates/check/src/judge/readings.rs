@@ -15,6 +15,7 @@ use fencepost_axiom::engine::Goal;
 use fencepost_axiom::replay::Judgement;
 use fencepost_axiom::watch::Watch;
 use fencepost_program::program::Term;
+use fencepost_program::unfold;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_report::answer::Answer;
 use fencepost_report::verdict::{Case, Dependence, Verdict};
@@ -70,7 +71,12 @@ pub fn judge(test: &Test, model: &LoadedModel, options: &Options) -> Judged {
     let test = cut.as_ref().unwrap_or(test);
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
-    write::report::judged(test, &answers(test, model, options))
+    let mut answers = answers(test, model, options);
+    let judged = write::report::judged(test, &answers);
+    if let Some(unfolding) = answers.unfolding.take().and_then(Arc::into_inner) {
+        unfold::give_back(unfolding);
+    }
+    judged
 }
 
 /// Enters the limits of a check, for what asks them by itself.

@@ -19,6 +19,8 @@ pub(crate) mod run;
 mod strand;
 mod touched;
 
+use std::cell::Cell;
+
 use fencepost_syntax::Span;
 use fencepost_syntax::limits;
 use fencepost_syntax::sorted::SortedMap;
@@ -93,7 +95,7 @@ fn unfold_tiled(
     (starts, met): (&Starts, &mut Starts),
 ) -> Result<Unfolding, UnfoldError> {
     let mut unfolding = beginning(program);
-    let (mut lives, mut walks, mut noted) = (Vec::new(), Vec::new(), omission::way::Noted::default());
+    let mut ran = runner::Ran::default();
     let staying = Staying::new(program);
     let named = objects::named(program);
     let stores = mbarrier_stores(program);
@@ -110,20 +112,17 @@ fn unfold_tiled(
             traces: Vec::new(),
         });
         let alone = alone[index].clone();
-        let given = runner::Given { failing, staying: &staying, constants, alone, named: &named, stores: &stores };
-        let ran = runner::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?;
+        let given = runner::Given { failing, staying: &staying, constants, alone, named: &named, stores: &stores, ran };
+        ran = runner::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?;
         if limits::ended().is_some() {
             break;
         }
-        lives.extend(ran.lives);
-        walks.extend(ran.walks);
-        noted.parted.extend(ran.noted.parted);
-        noted.omitted.extend(ran.noted.omitted);
         staying.unstarted(program, id, &mut unfolding);
     }
     if let Some(ended) = limits::ended() {
         return Err(UnfoldError::Limit(ended));
     }
+    let runner::Ran { lives, walks, noted } = ran;
     if options.rewriting == Rewriting::Spins && !silent_updates::is_sound(program, &unfolding) {
         let unrolled = UnfoldOptions { rewriting: Rewriting::Unrolled, ..*options };
         return unfold_tiled(program, &unrolled, (failing, constants, alone), (starts, met));
@@ -181,6 +180,20 @@ fn beginning(program: &Program) -> Unfolding {
 /// Events for which room is made in advance.
 const MOST_AT_ONCE: usize = 1 << 10;
 
+thread_local! {
+    /// The room for the events of an unfolding that is no longer needed, empty: the allocator is slow to find so much at once.
+    static SPARE: Cell<Vec<Event>> = const { Cell::new(Vec::new()) };
+}
+
+/// Keeps the room of an unfolding that is no longer needed for the next one: tests of a folder are unfolded one after the other.
+pub fn give_back(unfolding: Unfolding) {
+    let mut events = unfolding.events;
+    events.clear();
+    if events.capacity() <= MOST_AT_ONCE {
+        SPARE.set(events);
+    }
+}
+
 /// One write per location before every thread (PTX ISA 8.2.6). It carries no proxy and no scope.
 fn init_writes(program: &Program) -> Vec<Event> {
     let canonical = program.addresses.iter().enumerate().filter(|(own, address)| address.canonical.index() == *own);
@@ -217,7 +230,8 @@ fn init_writes(program: &Program) -> Vec<Event> {
     };
     // Most instructions are one event.
     let room = program.threads.iter().map(|thread| thread.code.len()).sum::<usize>() + program.locations.len();
-    let mut events = Vec::with_capacity(room.min(MOST_AT_ONCE));
+    let mut events = SPARE.take();
+    events.reserve(room.min(MOST_AT_ONCE));
     events.extend(program.locations.iter().enumerate().map(write));
     events
 }

@@ -38,19 +38,21 @@ pub(crate) fn named(program: &Program) -> SortedSet<LocationId> {
                 name(address)
             }
         });
+        let mut look_at = |operand: &Operand| {
+            if let Operand::Address(address) = operand {
+                name(*address)
+            }
+        };
         for instruction in &thread.code {
-            let operands: Vec<Operand> = match &instruction.operation {
-                Operation::Local { value, .. } => fold::mattering(value, Dependencies::Syntactic),
-                Operation::Store { value, .. } => vec![*value],
-                Operation::VectorStore { values, .. } => values.clone(),
-                Operation::ReadModifyWrite { update, .. } => update_operands(update),
-                _ => Vec::new(),
-            };
-            operands.iter().for_each(|operand| {
-                if let Operand::Address(address) = operand {
-                    name(*address)
+            match &instruction.operation {
+                Operation::Local { value, .. } => {
+                    fold::mattering(value, Dependencies::Syntactic).iter().for_each(&mut look_at);
                 }
-            });
+                Operation::Store { value, .. } => look_at(value),
+                Operation::VectorStore { values, .. } => values.iter().for_each(&mut look_at),
+                Operation::ReadModifyWrite { update, .. } => update_operands(update).iter().for_each(&mut look_at),
+                _ => {}
+            }
         }
     }
     let initial: SortedSet<Value> = program.locations.iter().map(|location| location.initial).collect();

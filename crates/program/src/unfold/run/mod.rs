@@ -23,7 +23,6 @@ use crate::unfold::control::flow::Flow;
 use crate::unfold::loops::joint::Together;
 use crate::unfold::loops::spin::Arrival;
 use crate::unfold::memory::objects;
-use crate::unfold::omission::way::Noted;
 use crate::unfold::run::dependency::{Deps, Reads};
 use crate::unfold::run::mbarrier_makers::Makers;
 use crate::unfold::run::runner::{Given, Ran, Runner};
@@ -44,7 +43,7 @@ impl<'a> Runner<'a> {
         program: &'a Program,
         id: ThreadId,
         options: &'a UnfoldOptions,
-        Given { failing, staying, constants, alone, named, stores }: Given<'a>,
+        Given { failing, staying, constants, alone, named, stores, ran }: Given<'a>,
         unfolding: &'a mut Unfolding,
         (starts, met): (&'a Starts, &'a mut Starts),
     ) -> Runner<'a> {
@@ -70,10 +69,10 @@ impl<'a> Runner<'a> {
             starts,
             met,
             steps: 0,
-            lives: Vec::new(),
+            lives: ran.lives,
             together,
-            walks: Vec::new(),
-            noted: Noted::default(),
+            walks: ran.walks,
+            noted: ran.noted,
         }
     }
 

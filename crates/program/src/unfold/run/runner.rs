@@ -44,7 +44,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) noted: Noted,
 }
 
-/// What is known of the traces of a thread, beside what is in the unfolding.
+/// What is known of the traces of the threads so far, beside what is in the unfolding.
+#[derive(Default)]
 pub(crate) struct Ran {
     pub(crate) lives: Vec<Life>,
     pub(crate) walks: Vec<Walk>,
@@ -59,4 +60,6 @@ pub(crate) struct Given<'a> {
     pub(crate) alone: Alone,
     pub(crate) named: &'a SortedSet<LocationId>,
     pub(crate) stores: &'a [MbarrierStore],
+    /// Of the threads before.
+    pub(crate) ran: Ran,
 }
