@@ -191,19 +191,23 @@ fn jobs(folder: &Path, library: &Library, exit: &mut Exit) -> Option<Vec<Job>> {
 
 fn grouped(folder: &Path, rows: Vec<Row>, library: &Library, exit: &mut Exit) -> Vec<Job> {
     let mut jobs: Vec<Job> = Vec::new();
-    let mut known: BTreeMap<String, usize> = BTreeMap::new();
-    for row in rows {
-        let Some(side) = side(&row.model, library) else {
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    // Most rows have the model of the row before.
+    let mut last: (&str, Option<Side>) = ("", None);
+    for row in &rows {
+        if last.0 != row.model || last.1.is_none() {
+            last = (&row.model, side(&row.model, library));
+        }
+        let Some(side) = last.1.clone() else {
             exit.bad_input();
             continue;
         };
-        let at = *known.entry(row.file.clone()).or_insert_with(|| {
-            jobs.push(Job { input: Input::File(folder.join(&row.file)), name: row.file.clone(), rows: Vec::new() });
-            jobs.len() - 1
-        });
-        if let Some(job) = jobs.get_mut(at) {
-            job.rows.push((side, row.property, Some(row.expected)));
+        let at = *known.entry(&row.file).or_insert(jobs.len());
+        if at == jobs.len() {
+            let input = Input::File(folder.join(&row.file));
+            jobs.push(Job { input, name: row.file.clone(), rows: Vec::with_capacity(1) });
         }
+        jobs[at].rows.push((side, row.property, Some(row.expected)));
     }
     jobs
 }
@@ -262,7 +266,7 @@ fn check(job: &Job, options: &Options) -> Tally {
     for test in &tests {
         for (side, property, expected) in &job.rows {
             let row = test.row.map_or(String::new(), |row| format!(" row {row}"));
-            let title = format!("{}{row},{},{}", job.name, side.name(), property.name());
+            let title = [&job.name, &row, ",", &side.name(), ",", property.name()].concat();
             // A row of a template expects its own words to hold.
             let (agreement, trace) = judge(test, side, *property, expected.unwrap_or(Expected::Pass), options);
             tally.add(&title, &agreement, &trace);
