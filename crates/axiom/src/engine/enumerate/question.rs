@@ -13,6 +13,9 @@ use crate::engine::{Goal, Multiplicity, Observed};
 pub(super) struct Conjunct<'a> {
     condition: &'a Condition,
     wanted: bool,
+    /// Whether values of registers alone can refute it: where each way to do so asks for final memory, it is not judged before
+    /// that is known.
+    pub(super) can_fail_early: bool,
 }
 
 impl<'a> Conjunct<'a> {
@@ -74,6 +77,76 @@ fn flatten<'a>(condition: &'a Condition, wanted: bool, found: &mut Vec<Conjunct<
         (Condition::And(parts), true) | (Condition::Or(parts), false) => {
             parts.iter().for_each(|part| flatten(part, wanted, found));
         }
-        _ => found.push(Conjunct { condition, wanted }),
+        _ => found.push(Conjunct { condition, wanted, can_fail_early: registers_decide(condition, !wanted) }),
+    }
+}
+
+/// Whether a condition may come to `truth` in Kleene logic while no final value of memory is known.
+fn registers_decide(condition: &Condition, truth: bool) -> bool {
+    let is_memory = |term: &Term| matches!(term, Term::Memory(_));
+    match condition {
+        Condition::True => truth,
+        Condition::False => !truth,
+        Condition::Compare { left, right, .. } => !is_memory(left) && !is_memory(right),
+        Condition::Not(inner) => registers_decide(inner, !truth),
+        // One part settles an `And` that is false and an `Or` that is true.
+        Condition::And(parts) if truth => parts.iter().all(|part| registers_decide(part, true)),
+        Condition::And(parts) => parts.iter().any(|part| registers_decide(part, false)),
+        Condition::Or(parts) if truth => parts.iter().any(|part| registers_decide(part, true)),
+        Condition::Or(parts) => parts.iter().all(|part| registers_decide(part, false)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_program::ThreadId;
+    use fencepost_program::value::Value;
+    use fencepost_program::{LocationId, RegisterId};
+    use fencepost_syntax::litmus::Comparison;
+
+    use super::{Condition, Term, registers_decide};
+
+    fn is_one(left: Term) -> Condition {
+        Condition::Compare { op: Comparison::Equal, left, right: Term::Constant(Value(1)) }
+    }
+
+    /// What `registers_decide` says is what some values of the registers show.
+    #[test]
+    fn registers_decide_what_some_of_their_values_decide() {
+        let register = |register| is_one(Term::Register(ThreadId::new(0), RegisterId::new(register)));
+        let memory = is_one(Term::Memory(LocationId::new(0)));
+        let mut conditions = vec![Condition::True, Condition::False, register(0), memory];
+        let last = register(1);
+        for _ in 0..2 {
+            let made = conditions.clone().into_iter().flat_map(|one| {
+                let pair = [one.clone(), last.clone()];
+                [Condition::Not(Box::new(one)), Condition::And(pair.clone().into()), Condition::Or(pair.into())]
+            });
+            let made: Vec<Condition> = made.collect();
+            let joined = made.iter().flat_map(|one| {
+                conditions.iter().map(move |other| Condition::And([one.clone(), other.clone()].into()))
+            });
+            let joined: Vec<Condition> = joined.collect();
+            conditions.extend(made);
+            conditions.extend(joined);
+        }
+        for condition in &conditions {
+            for truth in [false, true] {
+                // Three states each: 0, 1, not known.
+                let decided = (0..9).any(|values: i128| {
+                    condition.evaluate(&mut |term| {
+                        match term {
+                            Term::Register(_, register) if register.index() == 0 => Some(Value(values % 3)),
+                            Term::Register(..) => Some(Value(values / 3)),
+                            Term::Constant(value) => Some(*value),
+                            Term::Memory(_) => None,
+                        }
+                        .filter(|value| value.0 < 2)
+                    }) == Some(truth)
+                });
+                assert!(!decided || registers_decide(condition, truth), "{condition:?} is {truth}");
+            }
+        }
+        assert!(!registers_decide(&Condition::And([conditions[3].clone(), last].into()), true));
     }
 }

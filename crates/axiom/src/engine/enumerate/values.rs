@@ -297,7 +297,7 @@ impl Values {
         question: &Question<'_>,
         index: usize,
     ) -> bool {
-        if self.holding[index] {
+        if self.holding[index] || !question.conjuncts[index].can_fail_early {
             return true;
         }
         let holds = question.conjuncts[index].holds(&mut |term| self.term(unfolding, candidate, term));
@@ -333,7 +333,8 @@ impl Values {
         };
         let constraints =
             self.constraint_users[read].iter().map(|index| self.constraints[*index as usize].of(unfolding));
-        let mut conjuncts = self.conjunct_users[read].iter().map(|index| &question.conjuncts[*index as usize]);
+        let conjuncts = self.conjunct_users[read].iter().map(|index| &question.conjuncts[*index as usize]);
+        let mut conjuncts = conjuncts.filter(|conjunct| conjunct.can_fail_early);
         constraints.into_iter().all(|constraint| evaluate(constraint) != Some(Value(0)))
             && conjuncts.all(|conjunct| {
                 let term = &mut |term: &Term| evaluate(register(unfolding, &candidate.traces, term)?);
