@@ -107,6 +107,9 @@ impl Name {
     }
 }
 
+/// A name is some hundred bytes long, and a vector has room for four at once.
+type BoxedName = Box<Name>;
+
 /// One instance of a name: a run of addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Variable {
@@ -142,8 +145,7 @@ pub(crate) struct Names {
     pub(crate) taken: Vec<(VariableId, i128)>,
     by_offset: SortedMap<(VariableId, i128), AddressId>,
     by_name: BTreeMap<Rc<str>, NameId>,
-    /// In boxes: there is room for several at once, and they are large.
-    names: Vec<Box<Name>>,
+    names: Vec<BoxedName>,
     /// Names of memory that survives a crash, and where the test says so.
     pub(crate) persistent: SortedMap<String, Span>,
     /// Names without a declaration that code reaches as `.shared`, and what does.

@@ -63,10 +63,11 @@ impl Condition {
             Condition::Compare { left, right, .. } => {
                 for term in [left, right] {
                     // Most are among the few that were met before.
-                    if !matches!(term, Term::Constant(_))
-                        && !(found.len() <= FEW && found.contains(term))
-                        && let Err(at) = found.binary_search(term)
-                    {
+                    let is_constant = matches!(term, Term::Constant(_));
+                    if is_constant || found.len() <= FEW && found.contains(term) {
+                        continue;
+                    }
+                    if let Err(at) = found.binary_search(term) {
                         found.insert(at, *term);
                     }
                 }
