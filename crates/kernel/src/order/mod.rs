@@ -659,7 +659,7 @@ impl Check<'_> {
                 self.repeats = true;
                 continue;
             }
-            if self.observed.on && self.was_observed(number, earlier, &record, lane) {
+            if self.observed.on && self.was_observed(number, earlier, bytes, &record, lane) {
                 continue;
             }
             if self.races.len() < 64 {
@@ -674,30 +674,33 @@ impl Check<'_> {
     }
 
     /// A write comes before by observation, and all that it stands for by itself.
-    fn was_observed(&self, number: u64, entry: &Entry, earlier: &Record, lane: Lane) -> bool {
+    fn was_observed(&self, number: u64, entry: &Entry, bytes: u8, earlier: &Record, lane: Lane) -> bool {
         let Some(forgotten) = self.observed.forgotten(entry.stands_for) else { return false };
-        let comes_before = |record: &Record, lane: Lane| {
+        let comes_before = |record: &Record, lane: Lane, common: u8| {
             let neither_writes = !record.kind.writes() && !self.later.record.kind.writes();
             neither_writes
+                || common == 0
                 || self.facts.ordered(record, lane, &self.later, self.lane)
-                || self.is_observed(number, record, lane)
+                || self.is_observed(number, common, record, lane)
         };
-        self.is_observed(number, earlier, lane)
-            && forgotten.iter().all(|(id, lanes)| {
+        self.is_observed(number, entry.bytes & bytes, earlier, lane)
+            && forgotten.iter().all(|(id, lanes, own)| {
                 let record = &self.records[*id as usize];
-                (0..32).filter(|lane| lanes & (1 << lane) != 0).all(|lane| comes_before(record, lane))
+                (0..32).filter(|lane| lanes & (1 << lane) != 0).all(|lane| comes_before(record, lane, own & bytes))
             })
     }
 
     /// Observed by a read that comes before the later access (8.9.5).
-    fn is_observed(&self, number: u64, earlier: &Record, lane: Lane) -> bool {
+    fn is_observed(&self, number: u64, common: u8, earlier: &Record, lane: Lane) -> bool {
         let (later, own) = (&self.later, self.lane);
         let is_itself = |reader: &Record, lane: Lane| {
             (reader.warp, lane, reader.time) == (later.record.warp, own, later.record.time)
         };
         let comes_before =
             |reader: &Record, lane: Lane| !is_itself(reader, lane) && self.facts.ordered(reader, lane, later, own);
-        self.observed.comes_before((later.region, number), earlier, lane, comes_before)
+        let start = number * 4;
+        let bytes = start + u64::from(common.trailing_zeros())..start + 8 - u64::from(common.leading_zeros());
+        self.observed.comes_before((later.region, &bytes), earlier, lane, comes_before)
     }
 
     /// On one location orders run through a strand: what comes before its access comes before a write after it

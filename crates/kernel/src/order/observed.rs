@@ -12,17 +12,21 @@ use super::in_scope;
 use super::record::{Kind, Path, Record, RecordId};
 use super::shadow::{Entry, Region, StandsFor};
 
-/// The write of a lane.
+/// The write of a lane to a place. Elements of a vector are writes of their own (8.2.4), to places of their own.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Write {
     pub warp: Warp,
     pub lane: Lane,
     pub time: Time,
+    pub size: u8,
 }
 
 impl Write {
-    fn is_of(self, record: &Record, lane: Lane) -> bool {
+    /// Whether it is that access, of which these bytes are meant.
+    fn is_of(self, record: &Record, lane: Lane, at: u64, bytes: &Range<u64>) -> bool {
         (self.warp, self.lane, self.time) == (record.warp, lane, record.time)
+            && at <= bytes.start
+            && bytes.end <= at + u64::from(self.size)
     }
 }
 
@@ -53,19 +57,22 @@ struct Place {
 }
 
 /// Writes and observations of one place that are kept. What is not kept orders nothing.
-const MOST: usize = 4096;
+const MOST: usize = 1 << 14;
 
 /// Bytes of the widest element that is written strongly.
 const WIDEST: u64 = 16;
 
+/// An access that is not kept: its record, lanes, and bytes of the cell.
+pub(super) type Forgotten = (RecordId, u32, u8);
+
 /// Accesses for which one write is let stand, so that it may still be observed.
-const MOST_FORGOTTEN: usize = 16;
+const MOST_FORGOTTEN: usize = 256;
 
 pub(super) struct Observed {
     /// In this run reads observe writes.
     pub(super) on: bool,
     places: BTreeMap<(Region, u64), Place>,
-    forgotten: Vec<Vec<(RecordId, u32)>>,
+    forgotten: Vec<Vec<Forgotten>>,
     ctas_per_cluster: u32,
 }
 
@@ -76,10 +83,10 @@ impl Observed {
 
     /// These are forgotten behind a strong write.
     pub(super) fn forget(&mut self, entries: &[Entry]) -> StandsFor {
-        let mut list: Vec<(RecordId, u32)> = Vec::new();
+        let mut list: Vec<Forgotten> = Vec::new();
         for entry in entries {
             let Some(others) = self.forgotten(entry.stands_for) else { return StandsFor::Many };
-            list.push((entry.record, entry.lanes));
+            list.push((entry.record, entry.lanes, entry.bytes));
             list.extend_from_slice(others);
             if list.len() > MOST_FORGOTTEN {
                 return StandsFor::Many;
@@ -93,7 +100,7 @@ impl Observed {
     }
 
     /// Which they were, if that is kept.
-    pub(super) fn forgotten(&self, stands_for: StandsFor) -> Option<&[(RecordId, u32)]> {
+    pub(super) fn forgotten(&self, stands_for: StandsFor) -> Option<&[Forgotten]> {
         match stands_for {
             StandsFor::None => Some(&[]),
             StandsFor::List(number) => Some(&self.forgotten[number as usize]),
@@ -125,7 +132,7 @@ impl Observed {
         }
         if place.writes.len() < MOST {
             place.last = Some(*record);
-            place.writes.push(Write { warp: record.warp, lane, time: record.time });
+            place.writes.push(Write { warp: record.warp, lane, time: record.time, size: record.size });
         }
     }
 
@@ -147,10 +154,10 @@ impl Observed {
         }
     }
 
-    /// Whether a lane's access to this cell was observed by a read of which `comes_before` says that it comes before.
+    /// Whether a lane's access to these bytes was observed by a read of which `comes_before` says that it comes before.
     pub(super) fn comes_before(
         &self,
-        (region, cell): (Region, u64),
+        (region, bytes): (Region, &Range<u64>),
         earlier: &Record,
         lane: Lane,
         comes_before: impl Fn(&Record, Lane) -> bool,
@@ -158,9 +165,9 @@ impl Observed {
         if self.places.is_empty() || earlier.strong.is_none() || !matches!(earlier.kind, Kind::Write | Kind::Atomic) {
             return false;
         }
-        let from = (cell * 4).saturating_sub(WIDEST - 1);
-        let places = self.places.range((region, from)..(region, cell * 4 + 4));
-        places.into_iter().any(|(_, place)| place.has_observed(earlier, lane, &comes_before))
+        let from = bytes.start.saturating_sub(WIDEST - 1);
+        let mut places = self.places.range((region, from)..(region, bytes.end));
+        places.any(|((_, at), place)| place.has_observed((*at, bytes), earlier, lane, &comes_before))
     }
 }
 
@@ -184,11 +191,18 @@ impl Place {
         }
     }
 
-    fn has_observed(&self, earlier: &Record, lane: Lane, comes_before: impl Fn(&Record, Lane) -> bool) -> bool {
-        let index = self.writes.iter().position(|write| write.is_of(earlier, lane));
+    fn has_observed(
+        &self,
+        (at, bytes): (u64, &Range<u64>),
+        earlier: &Record,
+        lane: Lane,
+        comes_before: impl Fn(&Record, Lane) -> bool,
+    ) -> bool {
+        let is_it = |write: &Write| write.is_of(earlier, lane, at, bytes);
+        let index = self.writes.iter().position(is_it);
         let sees = |own: &&Observation| match &own.seen {
             Seen::Chain(range) => index.is_some_and(|index| range.contains(&index)),
-            Seen::Told(writes) => writes.iter().any(|write| write.is_of(earlier, lane)),
+            Seen::Told(writes) => writes.iter().any(is_it),
         };
         self.observations.iter().rev().filter(sees).any(|own| comes_before(&own.reader, own.lane))
     }
@@ -211,6 +225,7 @@ mod tests {
     }
 
     const AT: (Region, u64) = (Region::Global(0), 8);
+    const BYTES: Range<u64> = 8..12;
     const GPU: Option<Scope> = Some(Scope::Gpu);
 
     fn happens(observed: &mut Observed, write: &Record) {
@@ -223,7 +238,7 @@ mod tests {
     /// Which of the writes a read now observes.
     fn observes(observed: &mut Observed, writes: &[Record]) -> Vec<bool> {
         observed.read(AT, &record(9, 1, Kind::Read, GPU), 0);
-        writes.iter().map(|write| observed.comes_before((AT.0, 2), write, 0, |_, _| true)).collect()
+        writes.iter().map(|write| observed.comes_before((AT.0, &BYTES), write, 0, |_, _| true)).collect()
     }
 
     #[test]
@@ -233,10 +248,10 @@ mod tests {
         writes.iter().for_each(|write| happens(&mut observed, write));
         assert_eq!(observes(&mut observed, &writes), [true, true, true]);
         // Another lane, and another cell.
-        assert!(!observed.comes_before((AT.0, 2), &writes[0], 1, |_, _| true));
-        assert!(!observed.comes_before((AT.0, 8), &writes[0], 0, |_, _| true));
+        assert!(!observed.comes_before((AT.0, &BYTES), &writes[0], 1, |_, _| true));
+        assert!(!observed.comes_before((AT.0, &(32..36)), &writes[0], 0, |_, _| true));
         // The read does not come before.
-        assert!(!observed.comes_before((AT.0, 2), &writes[0], 0, |reader, _| reader.warp != 9));
+        assert!(!observed.comes_before((AT.0, &BYTES), &writes[0], 0, |reader, _| reader.warp != 9));
     }
 
     #[test]
@@ -279,9 +294,12 @@ mod tests {
     fn what_is_told_counts_as_observed() {
         let mut observed = Observed::new(1);
         let (write, reader) = (record(0, 1, Kind::Write, GPU), record(9, 1, Kind::Read, GPU));
-        observed.told(AT, &reader, 3, vec![Write { warp: 0, lane: 0, time: 1 }]);
-        assert!(observed.comes_before((AT.0, 2), &write, 0, |reader, lane| (reader.warp, lane) == (9, 3)));
-        assert!(!observed.comes_before((AT.0, 2), &record(0, 2, Kind::Write, GPU), 0, |_, _| true));
-        assert!(!observed.comes_before((AT.0, 2), &record(0, 1, Kind::Read, GPU), 0, |_, _| true));
+        observed.told(AT, &reader, 3, vec![Write { warp: 0, lane: 0, time: 1, size: 4 }]);
+        assert!(observed.comes_before((AT.0, &BYTES), &write, 0, |reader, lane| (reader.warp, lane) == (9, 3)));
+        assert!(!observed.comes_before((AT.0, &BYTES), &record(0, 2, Kind::Write, GPU), 0, |_, _| true));
+        // The next element of a vector is another write.
+        assert!(!observed.comes_before((AT.0, &(12..16)), &write, 0, |_, _| true));
+        assert!(!observed.comes_before((AT.0, &(8..16)), &write, 0, |_, _| true));
+        assert!(!observed.comes_before((AT.0, &BYTES), &record(0, 1, Kind::Read, GPU), 0, |_, _| true));
     }
 }

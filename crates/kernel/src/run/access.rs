@@ -194,7 +194,10 @@ impl Run<'_> {
                 if strong {
                     taint = self.strong_read((pc, to.len()), record, &touched, &mut read_taint);
                     self.asked_at(taint, record, (region, offset, size as u8));
-                    self.hear(warp, record, lane, (region, offset), access.order.acquires(), access.scope);
+                    for index in 0..to.len() as u64 {
+                        let element = (region, offset + index * u64::from(size));
+                        self.hear(warp, record, lane, element, access.order.acquires(), access.scope);
+                    }
                 }
             }
             let thread = self.thread(warp, lane);
@@ -325,18 +328,20 @@ impl Run<'_> {
                 self.set_writing(true);
                 self.touch_with(record, &views, lane, region, offset, bytes, 0, same);
                 self.set_writing(false);
-                for index in (0..from.len() as u64).filter(|_| strong) {
-                    self.publish((region, offset + index * u64::from(size)), record, lane);
-                }
-                let messages = if strong {
-                    self.messages_of(warp, lane, (region, offset), access.order.releases(), access.scope)
-                } else {
-                    Vec::new()
-                };
-                if !messages.is_empty() {
-                    self.messages.insert((region, offset), messages);
-                } else if !self.messages.is_empty() {
-                    self.messages.remove(&(region, offset));
+                for index in 0..from.len() as u64 {
+                    let element = (region, offset + index * u64::from(size));
+                    let messages = if strong {
+                        self.publish(element, record, lane);
+                        let how = (warp, lane, from.len() == 1);
+                        self.messages_of(how, element, access.order.releases(), access.scope)
+                    } else {
+                        Vec::new()
+                    };
+                    if !messages.is_empty() {
+                        self.messages.insert(element, messages);
+                    } else if !self.messages.is_empty() {
+                        self.messages.remove(&element);
+                    }
                 }
             }
             let thread = self.thread(warp, lane);
@@ -497,7 +502,8 @@ impl Run<'_> {
             // A sum of integers in any order is the same; what each addend saw is not.
             let value = new.unwrap_or(old);
             changed |= value != old;
-            let mut messages = self.messages_of(warp, lane, (region, offset), access.order.releases(), access.scope);
+            let mut messages =
+                self.messages_of((warp, lane, true), (region, offset), access.order.releases(), access.scope);
             if value != old || operation != Atomic::CompareAndSwap {
                 self.publish((region, offset), record, lane);
                 // A read-modify-write hands on what was published before it (8.9.2).

@@ -413,3 +413,32 @@ fn what_a_schedule_has_observed_is_no_race_there() {
     let kinds: Vec<_> = regions.collect();
     assert_eq!(kinds, [(Kind::Write, Kind::Write)]);
 }
+
+/// Elements of a vector are operations of their own, in no order (8.2.4): who has seen one has not seen the next.
+#[test]
+fn elements_of_a_vector_are_observed_and_published_one_by_one() {
+    let body = |stores: &str, seen: u32, own: &str| {
+        format!(
+            "@%p1 bra END;\nsetp.ne.u32 %p3, %r2, 0;\n@%p3 bra WAIT;\nst.global.u32 [%rd2], 7;\n{stores}\nbra END;\n\
+             WAIT: ld.acquire.gpu.global.u32 %r3, [%rd1+{seen}];\nsetp.ne.u32 %p2, %r3, 2;\n@%p2 bra WAIT;\n{own}\nEND:"
+        )
+    };
+    let load = |at: u32| format!("ld.global.u32 %r4, [%rd1+{at}];");
+    for order in ["relaxed", "release"] {
+        let stores = format!("mov.u32 %r5, 2;\nst.{order}.gpu.global.v2.u32 [%rd1], {{%r5, %r5}};");
+        for (seen, other) in [(0, 4), (4, 0)] {
+            assert_eq!(said(&body(&stores, seen, &load(seen)), 2, 1), Said::Proved(0), "{order} {seen}");
+            assert_eq!(said(&body(&stores, seen, &load(other)), 2, 1), Said::Race, "{order} {seen}");
+        }
+    }
+    // What came before a release is published with each of its elements, and a later store hands on what was released there.
+    let data = "ld.global.u32 %r4, [%rd2];";
+    let release = "mov.u32 %r5, 2;\nst.release.gpu.global.v2.u32 [%rd1], {%r5, %r5};";
+    let first =
+        "mov.u32 %r5, 2;\nst.release.gpu.global.u32 [%rd1], 1;\nst.relaxed.gpu.global.v2.u32 [%rd1], {%r5, %r5};";
+    for seen in [0, 4] {
+        assert_eq!(said(&body(release, seen, data), 2, 1), Said::Proved(0), "{seen}");
+    }
+    assert_eq!(said(&body(first, 0, data), 2, 1), Said::Proved(0));
+    assert_eq!(said(&body(first, 4, data), 2, 1), Said::Race);
+}

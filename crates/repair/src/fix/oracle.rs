@@ -3,12 +3,13 @@
 //! Contested points are read at their weakest: what no execution does there none does under a stronger reading. That what must
 //! stay possible does under all readings is asked once, of the repair itself.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_check::judge::deepen;
 use fencepost_check::judge::found::{Answers, Aspect};
 use fencepost_check::judge::readings::{self, Runs};
+use fencepost_check::look::race::Meaning;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::{CrossCheck, EngineChoice, Options, Outcomes, Wanted};
 use fencepost_check::test::Test;
@@ -30,7 +31,7 @@ pub(super) enum Judged {
     Right,
     /// Something that must not be is possible.
     Wrong,
-    /// Something that must be possible is not, or the change has no meaning.
+    /// Something that must be possible is not, the change has no meaning, or what it leads to is undefined otherwise.
     Lost,
     Open(Why),
 }
@@ -50,6 +51,8 @@ pub(super) struct Oracle<'o> {
     pub(super) asked: Cell<u64>,
     most: Cell<u64>,
     pub(super) effort: Effort,
+    /// Findings of the test itself that are no races.
+    noted: OnceCell<BTreeSet<String>>,
 }
 
 /// How much is asked at once.
@@ -69,8 +72,8 @@ impl<'o> Oracle<'o> {
     ) -> Oracle<'o> {
         let (known, counterexamples, asked) = (RefCell::default(), RefCell::default(), Cell::new(0));
         let first = Cell::new(Stage::Questions);
-        let (most, effort) = (Cell::new(u64::MAX), Effort::unlimited());
-        Oracle { test, model, options, whole, wants, first, known, counterexamples, asked, most, effort }
+        let (most, effort, noted) = (Cell::new(u64::MAX), Effort::unlimited(), OnceCell::new());
+        Oracle { test, model, options, whole, wants, first, known, counterexamples, asked, most, effort, noted }
     }
 
     /// Takes no more than so much work.
@@ -159,18 +162,27 @@ impl<'o> Oracle<'o> {
         // Where what was wrong last was no question, they are not asked by themselves.
         if self.first.get() == Stage::Questions
             && !self.wants.is_empty()
-            && let wrong @ (Judged::Wrong | Judged::Lost) = self.stage(&test, Stage::Questions)
+            && let (wrong @ (Judged::Wrong | Judged::Lost), _) = self.stage(&test, Stage::Questions)
         {
             return wrong;
         }
         if self.is_over() {
             return Judged::Open(self.why_over());
         }
-        let judged = self.stage(&test, Stage::All);
+        let (judged, noted) = self.stage(&test, Stage::All);
         if judged == Judged::Wrong {
             self.first.set(Stage::All);
         }
+        // What is undefined for another reason than a race, and was not before: an access to the memory of a CTA that may have
+        // exited, say.
+        if judged == Judged::Right && !noted.is_empty() && !noted.is_subset(self.noted_before()) {
+            return Judged::Lost;
+        }
         judged
+    }
+
+    fn noted_before(&self) -> &BTreeSet<String> {
+        self.noted.get_or_init(|| self.stage(self.test, Stage::All).1)
     }
 
     fn has_counterexample(&self, program: &Program) -> bool {
@@ -182,7 +194,8 @@ impl<'o> Oracle<'o> {
         }
     }
 
-    fn stage(&self, test: &Test, stage: Stage) -> Judged {
+    /// What is wrong, and the names of findings that are no races.
+    fn stage(&self, test: &Test, stage: Stage) -> (Judged, BTreeSet<String>) {
         let is_all = stage == Stage::All;
         let wanted = if is_all { Wanted::Yes } else { Wanted::No };
         let options = Options {
@@ -198,7 +211,7 @@ impl<'o> Oracle<'o> {
         let run = |options: &Options| Runs::new(test, self.model, options).at_weakest();
         let (answers, _) = deepen::check(test, &options, run);
         if let Some(why) = &answers.refused {
-            return Judged::Open(why.clone());
+            return (Judged::Open(why.clone()), BTreeSet::new());
         }
         answers.unfolding.iter().for_each(|unfolding| effort::searched(unfolding));
         self.counterexamples.borrow_mut().learn(&answers, self.wants, options.bound);
@@ -210,7 +223,9 @@ impl<'o> Oracle<'o> {
                 _ => judged,
             };
         }
-        judged
+        let found = answers.races.iter().flat_map(|raced| raced.set.races.keys());
+        let noted = found.filter(|key| key.meaning == Meaning::Noted).map(|key| key.flag.clone()).collect();
+        (judged, noted)
     }
 
     fn of_wants(&self, answers: &Answers) -> Judged {

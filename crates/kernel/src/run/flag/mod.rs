@@ -464,7 +464,8 @@ impl Run<'_> {
             let cta = self.warps[warp].cta;
             let scope = (access.order != crate::code::op::Order::Weak).then_some(access.scope);
             let messages = if scope.is_some() {
-                self.messages_of(warp, lane, (region, start), access.order.releases(), access.scope)
+                let alone = len == u64::from(access.ty.bytes());
+                self.messages_of((warp, lane, alone), (region, key.1), access.order.releases(), access.scope)
             } else {
                 Vec::new()
             };
@@ -594,9 +595,11 @@ impl Run<'_> {
         let told = log.told_by_all(question, &possible, per);
         let message = |(at, index): &(usize, usize)| Rc::clone(&log.writes[*at].messages[*index]);
         let messages: Vec<Rc<Message>> = told.messages.iter().map(message).collect();
-        let write = |at: &usize| log.writes[*at].place();
-        let observed: Vec<Write> =
-            told.observed.iter().map(write).map(|(warp, lane, time)| Write { warp, lane, time }).collect();
+        let write = |at: &usize| {
+            let (warp, lane, time) = log.writes[*at].place();
+            Write { warp, lane, time, size: question.place.2 }
+        };
+        let observed: Vec<Write> = told.observed.iter().map(write).collect();
         self.order.observe_told(key, record, lane, observed);
         self.take_messages(warp as usize, lane, &messages, access.order.acquires(), access.scope);
         self.flags_of.told.entry((warp, lane)).or_default().extend(told.writes.iter().map(|at| (key, *at)));

@@ -136,18 +136,18 @@ impl Run<'_> {
     }
 
     /// The messages of a strong write by one lane: its own release, that of an earlier one of the thread to the same place, and of
-    /// fences before it (8.8).
+    /// fences before it (8.8). An element of a vector, which is not alone, does not publish the other ones (8.2.4).
     pub(in crate::run) fn messages_of(
         &mut self,
-        warp: usize,
-        lane: u32,
+        (warp, lane, alone): (usize, u32, bool),
         at: (Region, u64),
         releases: bool,
         scope: Scope,
     ) -> Vec<Rc<Message>> {
         let (cta, thread) = (self.warps[warp].cta, self.thread(warp, lane));
         let views = self.order.views(warp as u32, lane);
-        let time = self.order.time(warp as u32);
+        let now = self.order.time(warp as u32);
+        let time = if alone { now } else { now - 1 };
         let mut messages = Vec::new();
         if releases {
             let known = views.sent(cta, warp as u32, 1 << lane, time);
