@@ -324,14 +324,17 @@ impl One<'_> {
     fn aliasing(&self, location: LocationId, id: EventId, state: State) -> Option<(Kind, Misuse)> {
         let (operator, operand) = self.examiner.questions.get(&id)?;
         let operand = self.reader.evaluate(operand)?;
-        let (meant, current) = match operator {
-            Operator::IsCompleteToken => (i64::from(mbarrier::token_phase(operand)), i64::from(state.phase)),
+        let current = i64::from(state.phase);
+        let meant = match operator {
+            Operator::IsCompleteToken => i64::from(mbarrier::token_phase(operand)),
             _ => {
-                let seen = i64::from(self.last_seen(location, id));
                 let parity = i64::try_from(operand.0 & 1).ok()?;
                 // The phase the thread is in, or the one before it.
-                let meant = if (seen & 1) == parity { seen } else { seen - 1 };
-                (meant, i64::from(state.phase))
+                let means = |seen: u32| i64::from(seen) - ((i64::from(seen) & 1) ^ parity);
+                // Where it comes back all the same, it may mean the phase that others have told it of.
+                let meant = means(self.last_seen(location, id));
+                let is_late = current > meant + 1;
+                if is_late && !self.is_stuck(id) { means(self.last_told(location, id)) } else { meant }
             }
         };
         if current <= meant + 1 {
@@ -343,20 +346,41 @@ impl One<'_> {
         Some((Kind::ParityAliasing, misuse))
     }
 
-    /// The phase in which the thread last met the mbarrier before this event: at an arrival, or a wait that succeeded. One
-    /// that failed tells a thread nothing about which phase it is.
+    /// The phase in which the thread last met the mbarrier before this event.
     fn last_seen(&self, location: LocationId, id: EventId) -> u32 {
-        let earlier = std::iter::successors(self.event(id).and_then(|event| event.parent), |before| {
-            self.event(*before).and_then(|event| event.parent)
-        });
-        let mut reads = earlier.filter(|before| {
-            let tells = |event: &Event| {
-                event.is_read()
-                    && (event.has(Tag::MbarrierWait) || event.has(Tag::Mbarrier) && event.rmw_partner.is_some())
-            };
-            self.event(*before).is_some_and(|event| tells(event) && event.location() == Some(location))
-        });
-        reads.find_map(|read| self.reader.value(read)).map_or(0, |value| State::unpack(value).phase)
+        let mut earlier = std::iter::successors(self.parent(id), |before| self.parent(*before));
+        earlier.find_map(|before| self.phase_met(location, before)).unwrap_or(0)
+    }
+
+    fn parent(&self, id: EventId) -> Option<EventId> {
+        self.event(id)?.parent
+    }
+
+    /// Whether a thread waits there for good.
+    fn is_stuck(&self, id: EventId) -> bool {
+        let mut traces = self.execution.traces.iter().filter_map(|trace| self.unfolding.traces.get(trace.index()));
+        traces.any(|trace| matches!(&trace.end, TraceEnd::Spin { reads, .. } if reads.contains(&id)))
+    }
+
+    /// The latest phase in which anything met this mbarrier that comes before the event: a barrier or a message behind it tells
+    /// the thread which phases are over. What met an earlier mbarrier at this place tells nothing of this one.
+    fn last_told(&self, location: LocationId, id: EventId) -> u32 {
+        let history = self.history(location);
+        let source = |read: EventId| self.execution.rf.iter().find(|(_, to)| *to == read).map(|(write, _)| *write);
+        let place = |read: EventId| history.iter().position(|(write, _)| Some(*write) == source(read));
+        let is_init = |at: &usize| self.event(history[*at].0).is_some_and(|event| event.has(Tag::MbarrierInit));
+        let born = place(id).and_then(|at| (0..=at).rev().find(is_init)).unwrap_or(0);
+        let before = self.all_before(self.parent(id));
+        let met = before.into_iter().filter(|read| place(*read).is_some_and(|at| at >= born));
+        met.filter_map(|read| self.phase_met(location, read)).max().unwrap_or(0)
+    }
+
+    /// The phase in which an arrival, or a wait that succeeded, found the mbarrier. A wait that failed tells a thread nothing
+    /// about which phase it is.
+    fn phase_met(&self, location: LocationId, id: EventId) -> Option<u32> {
+        let event = self.event(id).filter(|event| event.is_read() && event.location() == Some(location))?;
+        let tells = event.has(Tag::MbarrierWait) || event.has(Tag::Mbarrier) && event.rmw_partner.is_some();
+        self.reader.value(id).filter(|_| tells).map(|value| State::unpack(value).phase)
     }
 
     /// Before anything arrives in a phase, some wait must have returned true for the phase before it.
@@ -373,20 +397,24 @@ impl One<'_> {
 
     /// Whether a wait that saw this phase comes before the event, in any sense of the word.
     fn was_waited_for(&self, location: LocationId, arrival: EventId, phase: u32) -> bool {
+        self.all_before(Some(arrival)).into_iter().any(|id| {
+            let event = self.event(id).filter(|event| event.has(Tag::MbarrierWait));
+            event.is_some_and(|event| event.location() == Some(location))
+                && self.reader.value(id).map(State::unpack).is_some_and(|state| state.phase >= phase)
+        })
+    }
+
+    /// An event and all that comes before it, in any sense of the word.
+    fn all_before(&self, last: Option<EventId>) -> Vec<EventId> {
         let mut seen = vec![false; self.unfolding.events.len()];
-        let mut open = vec![arrival];
+        let (mut open, mut found) = (Vec::from_iter(last), Vec::new());
         while let Some(id) = open.pop() {
             match seen.get_mut(id.index()) {
                 Some(seen) if !*seen => *seen = true,
                 _ => continue,
             }
             let Some(event) = self.event(id) else { continue };
-            if event.has(Tag::MbarrierWait) && event.location() == Some(location) {
-                let state = self.reader.value(id).map(State::unpack);
-                if state.is_some_and(|state| state.phase >= phase) {
-                    return true;
-                }
-            }
+            found.push(id);
             open.extend(event.parent);
             open.extend(event.rmw_partner.filter(|_| event.is_write()));
             open.extend(event.strand.iter().flat_map(|strand| strand.after.iter().copied().chain([strand.issue])));
@@ -400,7 +428,7 @@ impl One<'_> {
                 open.extend(met.map(|(from, _)| *from));
             }
         }
-        false
+        found
     }
 
     /// Threads that wait for good, and what the mbarrier still waits for.

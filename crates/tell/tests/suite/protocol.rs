@@ -112,6 +112,22 @@ fn a_parity_that_means_another_phase() {
     assert_eq!((kinds(&found), found.protocol.answer), (vec![], ProtocolAnswer::None));
 }
 
+#[test]
+fn a_first_wait_means_the_phase_that_a_barrier_has_told_of() {
+    let over = [INIT, MEET, ARRIVE, &wait(0), ARRIVE, &wait(1), "bar.sync 1;", ARRIVE];
+    let found = report(&over, &["bar.sync 1;", &wait(0)]);
+    assert_eq!((kinds(&found), found.termination.answer), (vec![], TerminationAnswer::Terminates));
+    // Nothing tells of them.
+    let over = [INIT, MEET, ARRIVE, &wait(0), ARRIVE, &wait(1), ARRIVE];
+    assert_eq!(kinds(&report(&over, &[&wait(0)])), ["parity-aliasing"]);
+    // Another mbarrier at the same place had three phases, this one has had none: nobody was told of phase 0.
+    let end = "mbarrier.inval.shared.b64 [b];";
+    let first = [INIT, MEET, ARRIVE, &wait(0), ARRIVE, &wait(1), end, INIT, "bar.sync 1;"];
+    let waits = [wait(0).replace('L', "M"), wait(1).replace('L', "M")];
+    let again = [first.as_slice(), &[ARRIVE, &waits[0], ARRIVE, &waits[1], ARRIVE]].concat();
+    assert_eq!(kinds(&report(&again, &["bar.sync 1;", &wait(0)])), ["parity-aliasing"]);
+}
+
 const COPY: &str = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [b];";
 
 /// One thread that uses an initialised mbarrier `b` and a stage `s`.
