@@ -4,6 +4,7 @@
 use crate::support::handmade;
 
 use fencepost_axiom::execution::Execution;
+use fencepost_axiom::model::FenceOrder;
 use fencepost_axiom::replay::{Includes, Judgement, ReplayError, ReplayErrorKind, judge};
 use fencepost_program::EventId;
 use fencepost_program::expression::Expression;
@@ -231,4 +232,57 @@ fn scopes_and_hosts() {
     let judgement = judge(&text, &Includes::new(), &build.unfolding, &execution).expect("evaluates");
     assert_eq!(judgement.flags[0].1, [(3, 4), (4, 3)], "only the two sys fences include each other");
     assert_eq!(judgement.flags[1].1, [(1, 1), (2, 2), (3, 3)], "no two threads share a CTA, the host has none");
+}
+
+/// The first operand of each is empty, and decides all but the union.
+const BEHIND_AN_EMPTY_OPERAND: [&str; 6] = [
+    "empty rf; sync_fence as it",
+    "empty rf & sync_fence as it",
+    "empty rf \\ sync_fence as it",
+    "empty R * domain(sync_fence) as it",
+    "let order = sync_fence+ let empty-first = [R]; order acyclic empty-first as it",
+    "acyclic rf | sync_fence as it",
+];
+
+/// Two threads with a `fence.sc` each.
+fn two_fences(scope: Scope) -> (Unfolding, Execution) {
+    let mut build = Build::new(&["x"]);
+    for cta in [0, 1] {
+        build.thread(gpu(0, cta));
+        build.fence(&[Tag::Sc], Some(scope));
+    }
+    let mut execution = build.execution(&[], &[], &[0]);
+    if scope == Scope::Gpu {
+        execution.sync_fence = vec![(EventId(1), EventId(2))];
+    }
+    (build.unfolding, execution)
+}
+
+/// Whether Fence-SC order is part of an execution is what the checks look at: an operand that decides nothing is left out only
+/// where that order is empty for every model.
+#[test]
+fn an_operand_behind_an_empty_one_is_looked_at_where_fences_are_ordered() {
+    let (unfolding, execution) = two_fences(Scope::Gpu);
+    for text in BEHIND_AN_EMPTY_OPERAND {
+        let judgement = judge(&model(text), &Includes::new(), &unfolding, &execution).expect("evaluates");
+        assert_eq!(judgement, Judgement { fences: FenceOrder::Ordered, ..Judgement::default() }, "{text}");
+    }
+    let (unfolding, execution) = two_fences(Scope::Cta);
+    for text in BEHIND_AN_EMPTY_OPERAND {
+        let judgement = judge(&model(text), &Includes::new(), &unfolding, &execution).expect("evaluates");
+        assert!(judgement.violated.is_empty(), "{text}");
+    }
+}
+
+/// `message_passing` has no fences, so that operands are left out.
+#[test]
+fn an_operand_that_an_empty_one_does_not_decide_is_evaluated() {
+    relation("([F]; po) | rf", &[(0, 5), (3, 4)]);
+    relation("rf \\ ([F]; po)", &[(0, 5), (3, 4)]);
+    relation("([F]; po)?; [IW]", &[(0, 0), (1, 1)]);
+    set("F | IW", &[0, 1]);
+    set("IW \\ F", &[0, 1]);
+    relation("([F]; po); rf", &[]);
+    relation("([F]; po) & rf", &[]);
+    relation("F * IW", &[]);
 }
