@@ -11,6 +11,7 @@ use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Unfolding}
 use fencepost_program::{AddressId, EventId, ThreadId, TraceId};
 use fencepost_syntax::sorted::SharedSort as _;
 
+use super::blocks::Row;
 use super::event::{has, location, place, target};
 use super::operators::{Events, Pairs, acyclic};
 use super::prelude;
@@ -224,10 +225,10 @@ impl<'t> Candidate<'t> {
         let relation = match name {
             "id" => self.events.borrow().iter().map(|id| (id.0, id.0)).collect(),
             "po" => self.program_order(),
-            "loc" => self.relate_by(target, |a, b| target(a).is_some() && target(a) == target(b)),
-            "vloc" => self.relate_by(generic, |a, b| generic(a).is_some() && generic(a) == generic(b)),
-            "int" => self.relate_by(thread, |a, b| a.thread.is_some() && a.thread == b.thread),
-            "ext" => self.relate_by(thread, |a, b| a.thread != b.thread),
+            "loc" => self.relate_by(target, |a, b| a.is_some() && a == b),
+            "vloc" => self.relate_by(generic, |a, b| a.is_some() && a == b),
+            "int" => self.relate_by(thread, |a, b| a.is_some() && a == b),
+            "ext" => self.relate_by(thread, |a, b| a != b),
             "rmw" | "amo" => {
                 let events = self.events.borrow();
                 let partner = |id: &EventId| {
@@ -240,8 +241,8 @@ impl<'t> Candidate<'t> {
             "addr" => self.lead_into(|event| &event.address_deps),
             "data" => self.lead_into(|event| &event.data_deps),
             "ctrl" => self.lead_into(|event| &event.control_deps),
-            "sr" => self.relate_by(|event| (event.thread, event.scope), |a, b| mutual_scopes(self.unfolding, a, b)),
-            "scta" => self.relate_by(thread, |a, b| same_cta(self.unfolding, a, b)),
+            "sr" => self.relate_by(|event| Reach::of(self.unfolding, event), mutual_scopes),
+            "scta" => self.relate_by(|event| place(self.unfolding, event), same_cta),
             _ => {
                 let relation = strand_relations::relation(name)?;
                 self.relate(|x, a, y, b| relation(self.unfolding, (x, a), (y, b)))
@@ -334,23 +335,29 @@ impl<'t> Candidate<'t> {
 
     /// A relation that looks at nothing of two events but `what` of each: events of which that is the same are related to the
     /// same ones, so one of each kind is asked. Of 2,600 events each relation would ask about seven million pairs.
-    fn relate_by<K: Ord>(&self, what: impl Fn(&Event) -> K, holds: impl Fn(&Event, &Event) -> bool) -> Pairs {
+    fn relate_by<K: Ord>(&self, what: impl Fn(&Event) -> K, holds: impl Fn(&K, &K) -> bool) -> Pairs {
         /// Of few events every pair is asked sooner than their kinds are listed.
         const FEW: usize = 32;
-        let events = self.with_ids();
-        if events.len() <= FEW {
-            return self.relate(|_, a, _, b| holds(a, b));
+        let events = self.events.borrow();
+        let mut kinds: Vec<(K, u32)> =
+            events.iter().map(|id| (what(&self.unfolding.events[id.index()]), id.0)).collect();
+        if kinds.len() <= FEW {
+            let holds = &holds;
+            let related = |(a, x)| kinds.iter().filter(move |(b, _)| holds(a, b)).map(move |(_, y)| (x, *y));
+            return kinds.iter().map(|(a, x)| (a, *x)).flat_map(related).collect();
         }
-        let mut kinds: BTreeMap<K, (&Event, Vec<u32>)> = BTreeMap::new();
-        for (id, event) in &events {
-            kinds.entry(what(event)).or_insert_with(|| (event, Vec::new())).1.push(id.0);
+        kinds.sort_unstable();
+        let kinds: Vec<&[(K, u32)]> = kinds.chunk_by(|a, b| a.0 == b.0).collect();
+        let mut row = Row::default();
+        let mut rows: Vec<(u32, Rc<Events>)> = Vec::with_capacity(events.len());
+        for kind in &kinds {
+            let related = kinds.iter().filter(|other| holds(&kind[0].0, &other[0].0));
+            related.flat_map(|other| other.iter()).for_each(|(_, id)| row.add(*id));
+            let leads_to = Rc::new(row.finish());
+            rows.extend(kind.iter().map(|(_, id)| (*id, leads_to.clone())));
         }
-        let leads_to = |a: &Event| -> Events {
-            let related = kinds.values().filter(|(b, _)| holds(a, b));
-            related.flat_map(|(_, ids)| ids.iter().copied()).collect()
-        };
-        let rows: BTreeMap<&K, Events> = kinds.iter().map(|(kind, (a, _))| (kind, leads_to(a))).collect();
-        Pairs::of_rows(events.iter().map(|(id, event)| (id.0, &rows[&what(event)])))
+        rows.sort_unstable_by_key(|(id, _)| *id);
+        Pairs::of_rows(rows.iter().map(|(id, row)| (*id, &**row)))
     }
 
     fn relate(&self, holds: impl Fn(EventId, &Event, EventId, &Event) -> bool) -> Pairs {
@@ -402,16 +409,30 @@ fn generic(event: &Event) -> Option<AddressId> {
     }
 }
 
-fn same_cta(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
-    matches!((place(unfolding, a), place(unfolding, b)),
+fn same_cta(a: &Option<Place>, b: &Option<Place>) -> bool {
+    matches!((*a, *b),
         (Some(Place::Gpu { gpu, cluster, cta }), Some(Place::Gpu { gpu: gpu2, cluster: cluster2, cta: cta2 }))
             if gpu == gpu2 && cluster == cluster2 && cta == cta2)
 }
 
+/// What `sr` looks at of an event.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Reach {
+    thread: Option<ThreadId>,
+    place: Option<Place>,
+    scope: Option<Scope>,
+}
+
+impl Reach {
+    fn of(unfolding: &Unfolding, event: &Event) -> Reach {
+        Reach { thread: event.thread, place: place(unfolding, event), scope: event.scope }
+    }
+}
+
 /// `sr`: each one's scope includes the other's thread (PTX ISA 8.5).
-fn mutual_scopes(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
-    let includes = |from: &Event, to: &Event| {
-        let (Some(scope), Some(here), Some(there)) = (from.scope, place(unfolding, from), place(unfolding, to)) else {
+fn mutual_scopes(a: &Reach, b: &Reach) -> bool {
+    let includes = |from: &Reach, to: &Reach| {
+        let (Some(scope), Some(here), Some(there)) = (from.scope, from.place, to.place) else {
             return false;
         };
         if from.thread == to.thread || scope == Scope::Sys {
@@ -446,7 +467,8 @@ pub(crate) fn fence_sc_pairs(unfolding: &Unfolding, events: &[EventId]) -> Vec<(
     let mut found = Vec::new();
     for (index, &a) in fences.iter().enumerate() {
         for &b in &fences[index + 1..] {
-            let is_in_scope = mutual_scopes(unfolding, &unfolding.events[a.index()], &unfolding.events[b.index()]);
+            let reach = |id: EventId| Reach::of(unfolding, &unfolding.events[id.index()]);
+            let is_in_scope = mutual_scopes(&reach(a), &reach(b));
             if is_in_scope && !(is_read(&a) && is_read(&b)) {
                 found.push((a, b));
             }
@@ -508,8 +530,8 @@ mod tests {
             ("rmw", Box::new(|_, a, y, _| has(a, Tag::Read) && a.rmw_partner == Some(y))),
             ("data", Box::new(|x, _, _, b| b.data_deps.contains(&x))),
             ("addr", Box::new(|x, _, _, b| b.address_deps.contains(&x))),
-            ("sr", Box::new(|_, a, _, b| mutual_scopes(whole, a, b))),
-            ("scta", Box::new(|_, a, _, b| same_cta(whole, a, b))),
+            ("sr", Box::new(|_, a, _, b| mutual_scopes(&Reach::of(whole, a), &Reach::of(whole, b)))),
+            ("scta", Box::new(|_, a, _, b| same_cta(&place(whole, a), &place(whole, b)))),
         ];
         for (name, holds) in definitions {
             let Some(BaseValue::Pairs(pairs)) = candidate.compute_fixed(name) else { panic!("{name} is a relation") };

@@ -144,6 +144,28 @@ impl Pairs {
         rows.into_iter().collect()
     }
 
+    /// Each pair turned round. Of many pairs those that lead to one event are put side by side first: in any order, their
+    /// words would have to be sorted.
+    pub(super) fn inverse(&self) -> Pairs {
+        let (size, count): (usize, u32) = (self.size(), self.0.iter().map(|(_, bits)| bits.count_ones()).sum());
+        if (count as usize) < size {
+            return self.iter().map(|(x, y)| (y, x)).collect();
+        }
+        // Where the sources of each event begin, and as they are entered, where the next goes.
+        let mut next = vec![0u32; size + 1];
+        self.iter().for_each(|(_, y)| next[y as usize + 1] += 1);
+        (0..size).for_each(|y| next[y + 1] += next[y]);
+        let first = next.clone();
+        let mut sources = vec![0u32; count as usize];
+        for (x, y) in self.iter() {
+            let at = &mut next[y as usize];
+            sources[*at as usize] = x;
+            *at += 1;
+        }
+        let turned = |y: usize| sources[first[y] as usize..first[y + 1] as usize].iter().map(move |x| (y as u32, *x));
+        (0..size).flat_map(turned).collect()
+    }
+
     /// One more than the largest event.
     pub(super) fn size(&self) -> usize {
         let largest = |&((x, word), bits): &((u32, u32), u64)| x.max(word * 64 + bits.ilog2()) as usize + 1;
@@ -269,6 +291,11 @@ mod tests {
             let mine = Pairs::product(&x, &y);
             assert!(mine.iter().eq(product.iter().copied()));
             assert_eq!(mine, product.iter().rev().copied().collect());
+            // As it is, of many pairs, and of the few of one row.
+            let row: Pairs = mine.iter().take(b.len()).collect();
+            for relation in [&mine, &row] {
+                assert_eq!(relation.inverse(), relation.iter().map(|(x, y)| (y, x)).collect());
+            }
         }
     }
 }

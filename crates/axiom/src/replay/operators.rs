@@ -16,7 +16,7 @@ pub(super) fn sequence(left: &Pairs, right: &Pairs) -> Pairs {
 
 /// `r^-1`.
 pub(super) fn inverse(relation: &Pairs) -> Pairs {
-    relation.iter().map(|(x, y)| (y, x)).collect()
+    relation.inverse()
 }
 
 /// `r+`: x to y iff a path of at least one step leads from x to y.

@@ -10,7 +10,7 @@ use fencepost_program::unfolding::{FinalState, GenerationOrder, Trace, TraceEnd,
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, ThreadId, launch};
 use fencepost_syntax::sorted::SharedSort as _;
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
+use fencepost_syntax::sorted::SortedSet;
 
 use super::base::{fence_sc_pairs, is_acyclic, occurring};
 use super::event::{has, location};
@@ -170,31 +170,26 @@ pub(crate) fn decided(trace: &Trace, values: &Valuation) -> Option<bool> {
 }
 
 fn check_coherence(unfolding: &Unfolding, execution: &Execution, coherence: &Coherence) -> Result<(), Mismatch> {
-    let co: SortedSet<(EventId, EventId)> = execution.co.iter().copied().collect();
     if let Some(pair) = execution.co.windows(2).find(|pair| pair[0] >= pair[1]) {
         return Err(Mismatch::Coherence(pair[1].0, pair[1].1));
     }
-    let event = |id: EventId| &unfolding.events[id.index()];
-    let write = |id: &EventId| execution.events.binary_search(id).is_ok() && has(event(*id), Tag::Write);
-    let mut after: SortedMap<EventId, Vec<EventId>> = SortedMap::new();
-    for &(x, y) in &co {
-        after.entry(x).or_default().push(y);
+    let mut writes = Writes::of(unfolding, &execution.events);
+    execution.co.iter().for_each(|(x, y)| writes.order(*x, *y));
+    if let Some(&(x, y)) = execution.co.iter().find(|(x, y)| !writes.leads_on(*x, *y)) {
+        return Err(Mismatch::Coherence(x, y));
     }
-    let after = |x: EventId| after.get(&x).map_or(&[][..], Vec::as_slice);
-    for &(x, y) in &co {
-        let fits = x != y && write(&x) && write(&y) && location(event(x)) == location(event(y));
-        if !fits || !is_within(after(y), after(x)) {
-            return Err(Mismatch::Coherence(x, y));
+    for (at, &(own, x)) in writes.all.iter().enumerate() {
+        let is_init = has(&unfolding.events[x.index()], Tag::Init);
+        if !is_init && *coherence == Coherence::Partial {
+            continue;
         }
-    }
-    let writes: Vec<EventId> = execution.events.iter().copied().filter(write).collect();
-    for &x in &writes {
-        for &y in writes.iter().filter(|y| x < **y && location(event(x)) == location(event(**y))) {
-            let forward = co.contains(&(x, y));
-            if has(event(x), Tag::Init) && !forward {
+        let later = writes.all.iter().enumerate().skip(at + 1).take_while(|(_, (location, _))| *location == own);
+        for (other, &(_, y)) in later {
+            let forward = writes.is_before(at, other);
+            if is_init && !forward {
                 return Err(Mismatch::InitFirst(y));
             }
-            if *coherence == Coherence::Total && !forward && !co.contains(&(y, x)) {
+            if *coherence == Coherence::Total && !forward && !writes.is_before(other, at) {
                 return Err(Mismatch::Unrelated(x, y));
             }
         }
@@ -202,10 +197,86 @@ fn check_coherence(unfolding: &Unfolding, execution: &Execution, coherence: &Coh
     Ok(())
 }
 
-/// Both are ascending.
-fn is_within(few: &[EventId], many: &[EventId]) -> bool {
-    let mut rest = many.iter();
-    few.iter().all(|id| rest.any(|other| other == id))
+/// The writes of an execution, and where coherence leads to from each: a row of bits over the writes to its location.
+struct Writes {
+    /// By location, then ascending.
+    all: Vec<(LocationId, EventId)>,
+    /// By event: its place in `all`, if it has one.
+    places: Vec<Option<u32>>,
+    rows: Vec<WriteRow>,
+    bits: Vec<u64>,
+}
+
+/// The row of one write.
+struct WriteRow {
+    /// The place of the first write to its location.
+    first: usize,
+    /// Where the row begins.
+    start: usize,
+    words: usize,
+    /// Coherence leads from it to something else than another write to its location.
+    is_broken: bool,
+}
+
+impl Writes {
+    fn of(unfolding: &Unfolding, events: &[EventId]) -> Writes {
+        let write = |id: &EventId| {
+            let event = &unfolding.events[id.index()];
+            Some((location(event).filter(|_| has(event, Tag::Write))?, *id))
+        };
+        let mut all: Vec<(LocationId, EventId)> = events.iter().filter_map(write).collect();
+        all.shared_sort();
+        let mut places = vec![None; unfolding.events.len()];
+        (0..).zip(&all).for_each(|(place, (_, id))| places[id.index()] = Some(place));
+        let mut rows: Vec<WriteRow> = Vec::with_capacity(all.len());
+        let mut start = 0;
+        for own in all.chunk_by(|a, b| a.0 == b.0) {
+            let (first, words) = (rows.len(), own.len().div_ceil(64));
+            for _ in own {
+                rows.push(WriteRow { first, start, words, is_broken: false });
+                start += words;
+            }
+        }
+        Writes { all, places, rows, bits: vec![0; start] }
+    }
+
+    fn place(&self, event: EventId) -> Option<usize> {
+        self.places.get(event.index()).copied().flatten().map(|place| place as usize)
+    }
+
+    /// The places of two writes to one location.
+    fn pair(&self, x: EventId, y: EventId) -> Option<(usize, usize)> {
+        let (x, y) = (self.place(x)?, self.place(y)?);
+        (x != y && self.rows[x].first == self.rows[y].first).then_some((x, y))
+    }
+
+    /// Adds a pair of coherence.
+    fn order(&mut self, x: EventId, y: EventId) {
+        if let Some((from, to)) = self.pair(x, y) {
+            let row = &self.rows[from];
+            let at = to - row.first;
+            self.bits[row.start + at / 64] |= 1 << (at % 64);
+        } else if let Some(from) = self.place(x) {
+            self.rows[from].is_broken = true;
+        }
+    }
+
+    fn row(&self, place: usize) -> &[u64] {
+        let row = &self.rows[place];
+        &self.bits[row.start..row.start + row.words]
+    }
+
+    fn is_before(&self, from: usize, to: usize) -> bool {
+        let at = to - self.rows[from].first;
+        self.row(from)[at / 64] >> (at % 64) & 1 != 0
+    }
+
+    /// Whether these are two writes to one location, and the first leads to all that the second leads to.
+    fn leads_on(&self, x: EventId, y: EventId) -> bool {
+        self.pair(x, y).is_some_and(|(from, to)| {
+            !self.rows[to].is_broken && self.row(to).iter().zip(self.row(from)).all(|(to, from)| to & !from == 0)
+        })
+    }
 }
 
 fn check_sync_fence(unfolding: &Unfolding, execution: &Execution, fences: FenceOrder) -> Result<(), Mismatch> {
