@@ -6,7 +6,7 @@ mod strands;
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::{Tag, Tags};
 use fencepost_program::unfolding::{Event, EventKind, Unfolding};
-use fencepost_program::{EventId, LocationId, TraceId};
+use fencepost_program::{EventId, LocationId, ThreadId, TraceId};
 
 use crate::bits::{Shape, kernel};
 use crate::model::{BaseRelation, BaseSet};
@@ -113,16 +113,8 @@ impl Candidate {
             BaseRelation::Addr => self.fill_dependency(unfolding, out, |event| &event.address_deps),
             BaseRelation::Data => self.fill_dependency(unfolding, out, |event| &event.data_deps),
             BaseRelation::Ctrl => self.fill_dependency(unfolding, out, |event| &event.control_deps),
-            BaseRelation::Sr => {
-                let key = |event: &Event| event.thread.zip(event.scope);
-                self.fill_classes(unfolding, out, key, |a, b| {
-                    mutually_in_scope(unfolding, unfolding.event(a), unfolding.event(b))
-                });
-            }
-            BaseRelation::Scta => {
-                let holds = |a, b| same_cta(unfolding, unfolding.event(a), unfolding.event(b));
-                self.fill_classes(unfolding, out, |event| event.thread, holds);
-            }
+            BaseRelation::Sr => self.fill_scopes(unfolding, out),
+            BaseRelation::Scta => self.fill_equal(unfolding, out, |_, event| cta_of(unfolding, event)),
             BaseRelation::Rf | BaseRelation::Co | BaseRelation::SyncFence => {}
             BaseRelation::Syncbar | BaseRelation::Exitbar | BaseRelation::Generations => {}
             other => self.fill_other(unfolding, other, out),
@@ -172,8 +164,26 @@ impl Candidate {
         let mut members: Vec<(K, usize)> = self.events.iter().enumerate().filter_map(keyed).collect();
         members.sort_unstable();
         for class in members.chunk_by(|a, b| a.0 == b.0) {
-            self.fill_rows(out, class, class);
+            self.fill_rows(out, &class[..1], class);
+            self.repeat_row(out, class);
         }
+    }
+
+    /// `sr`. Two kinds of events are asked once for both ways.
+    fn fill_scopes(&self, unfolding: &Unfolding, out: &mut [u64]) {
+        let reach = |(local, id): (usize, &EventId)| Some((Reach::of(unfolding, unfolding.event(*id))?, local));
+        let mut members: Vec<(Reach, usize)> = self.events.iter().enumerate().filter_map(reach).collect();
+        members.sort_unstable();
+        let classes: Vec<&[(Reach, usize)]> = members.chunk_by(|a, b| a.0 == b.0).collect();
+        for (at, class) in classes.iter().enumerate() {
+            for other in &classes[at..] {
+                if class[0].0.meets(&other[0].0) {
+                    self.fill_rows(out, &class[..1], other);
+                    self.fill_rows(out, &other[..1], class);
+                }
+            }
+        }
+        classes.iter().for_each(|class| self.repeat_row(out, class));
     }
 
     /// Relates every event of the first class to every one of the second.
@@ -204,11 +214,15 @@ impl Candidate {
                     self.fill_rows(out, &class[..1], other);
                 }
             }
-            for (_, from) in &class[1..] {
-                let row = first * self.shape.words()..(first + 1) * self.shape.words();
-                out.copy_within(row, from * self.shape.words());
-            }
+            self.repeat_row(out, class);
         }
+    }
+
+    /// The events of a class have one row, which the first of them has already.
+    fn repeat_row<K>(&self, out: &mut [u64], class: &[(K, usize)]) {
+        let words = self.shape.words();
+        let row = class[0].1 * words;
+        class[1..].iter().for_each(|(_, from)| out.copy_within(row..row + words, from * words));
     }
 
     fn fill_rmw(&self, unfolding: &Unfolding, out: &mut [u64]) {
@@ -255,15 +269,32 @@ pub fn location_of(event: &Event) -> Option<LocationId> {
 
 /// Whether the events' scopes include each other's threads; false if either has none.
 pub fn mutually_in_scope(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
-    let (Some(first), Some(second)) = (a.thread, b.thread) else { return false };
-    let (Some(scope), Some(other)) = (a.scope, b.scope) else { return false };
-    let distance = if first == second {
-        Scope::Cta
-    } else {
-        let places = (unfolding.threads[first.index()].place, unfolding.threads[second.index()].place);
-        narrowest_common(places.0, places.1)
-    };
-    scope >= distance && other >= distance
+    matches!((Reach::of(unfolding, a), Reach::of(unfolding, b)), (Some(a), Some(b)) if a.meets(&b))
+}
+
+/// What [`mutually_in_scope`] looks at of an event.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Reach {
+    place: Place,
+    /// The thread, if it is none of a GPU: two threads of one CTA are as near as a thread is to itself.
+    host: Option<ThreadId>,
+    scope: Scope,
+}
+
+impl Reach {
+    /// None of an event without a thread or a scope.
+    fn of(unfolding: &Unfolding, event: &Event) -> Option<Reach> {
+        let (thread, scope) = event.thread.zip(event.scope)?;
+        let place = unfolding.threads[thread.index()].place;
+        let host = if matches!(place, Place::Gpu { .. }) { None } else { Some(thread) };
+        Some(Reach { place, host, scope })
+    }
+
+    fn meets(&self, other: &Reach) -> bool {
+        let is_own = self.host.is_some() && self.host == other.host;
+        let distance = if is_own { Scope::Cta } else { narrowest_common(self.place, other.place) };
+        self.scope >= distance && other.scope >= distance
+    }
 }
 
 /// Whether an event takes part in Fence-SC order: `fence.sc`, and in compound programs x86's `mfence` and reads.
@@ -297,8 +328,8 @@ pub fn narrowest_common(a: Place, b: Place) -> Scope {
     }
 }
 
-fn same_cta(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
-    let (Some(first), Some(second)) = (a.thread, b.thread) else { return false };
-    let places = (unfolding.threads[first.index()].place, unfolding.threads[second.index()].place);
-    narrowest_common(places.0, places.1) == Scope::Cta
+/// The CTA of an event: its place on a GPU.
+fn cta_of(unfolding: &Unfolding, event: &Event) -> Option<Place> {
+    let place = unfolding.threads[event.thread?.index()].place;
+    matches!(place, Place::Gpu { .. }).then_some(place)
 }

@@ -87,6 +87,16 @@ fn store_buffering_has_three_sc_executions_and_four_without_axioms() {
     assert_eq!(count_model(&store_buffering(2, Some(Tag::Mfence)), &named("x86-tso")), 3);
 }
 
+/// Rows of no words at all.
+#[test]
+fn a_program_without_events_has_one_execution() {
+    let nothing = Builder::new(0).thread(&[]).build();
+    for text in [ANYTHING, SC, PARTIAL] {
+        assert_eq!(count(&nothing, text), 1, "{text}");
+    }
+    assert_eq!(count_model(&nothing, &named("ptx-7.5")), 1);
+}
+
 #[test]
 fn load_buffering_is_found_although_program_order_and_reads_from_cycle() {
     let lb = load_buffering(2);

@@ -46,18 +46,12 @@ impl Run {
     pub(super) fn execution(&self, unfolding: &Unfolding) -> Execution {
         let name = |local: usize| self.candidate.events[local];
         let mut rf: Vec<(EventId, EventId)> = Vec::new();
-        let (mut co, mut sync_fence) = (Vec::new(), Vec::new());
-        let mut writes: Vec<Vec<EventId>> = vec![Vec::new(); unfolding.locations.len()];
+        let mut sync_fence = Vec::new();
         let mut fences: Vec<usize> = Vec::new();
         for &local in &self.order {
             let event = self.event(unfolding, local);
             match &event.kind {
                 EventKind::Read { .. } => rf.push((name(self.source[local]), name(local))),
-                EventKind::Write { location, .. } => {
-                    let before = &mut writes[location.index()];
-                    co.extend(before.iter().map(|earlier| (*earlier, name(local))));
-                    before.push(name(local));
-                }
                 _ => {}
             }
             if is_in_sync_order(event) {
@@ -68,18 +62,37 @@ impl Run {
             }
         }
         rf.shared_sort_by_key(|(write, read)| (*read, *write));
-        co.shared_sort();
         sync_fence.shared_sort();
         Execution {
             traces: self.candidate.traces.clone(),
             events: self.candidate.events.clone(),
             rf,
-            co,
+            co: self.coherence(unfolding),
             sync_fence,
             barriers: self.matching.clone(),
             values: self.values.clone(),
             weight: 1,
         }
+    }
+
+    /// The pairs of writes to one location in the order of the run, ascending: events are numbered as their names ascend, so
+    /// that the pairs need no sorting.
+    fn coherence(&self, unfolding: &Unfolding) -> Vec<(EventId, EventId)> {
+        let mut happened: Vec<Option<usize>> = vec![None; self.candidate.events.len()];
+        self.order.iter().enumerate().for_each(|(at, &local)| happened[local] = Some(at));
+        let mut writes: Vec<Vec<(usize, EventId)>> = vec![Vec::new(); unfolding.locations.len()];
+        let write = |local: usize| match &self.event(unfolding, local).kind {
+            EventKind::Write { location, .. } => Some((location.index(), happened[local]?)),
+            _ => None,
+        };
+        let all = || (0..happened.len()).filter_map(|local| Some((write(local)?, self.candidate.events[local])));
+        all().for_each(|((location, at), name)| writes[location].push((at, name)));
+        let mut co = Vec::new();
+        for ((location, at), name) in all() {
+            let later = writes[location].iter().filter(|(other, _)| *other > at);
+            co.extend(later.map(|(_, other)| (name, *other)));
+        }
+        co
     }
 }
 

@@ -256,13 +256,28 @@ impl Search<'_, '_> {
         self.orders.find_others(shape);
         self.orders.classes = symmetry::classes(unfolding, &self.candidate, &self.question);
         self.find_memory_parts();
-        let possible = self.extend_root() && self.budget.ended().is_continue();
-        if !possible {
-            return false;
+        self.find_ordered_pairs();
+        self.extend_root() && self.budget.ended().is_continue()
+    }
+
+    /// Finds the open pairs that every execution relates, as far as the traces say.
+    fn find_ordered_pairs(&mut self) {
+        let (shape, orders) = (self.candidate.shape, &mut self.orders);
+        orders.ordered_pairs.clear();
+        if self.model.coherence == Coherence::Total {
+            orders.ordered_pairs.extend_from_slice(&orders.open);
+            return;
         }
-        let ordered = self.orders.open.iter().copied().filter(|(a, b)| self.always_ordered(*a, *b)).collect();
-        self.orders.ordered_pairs = ordered;
-        true
+        let (evaluator, demands) = (&self.evaluator, &self.model.demands);
+        let is_known = |demand: &&Demand| {
+            demand.relation == DemandedRelation::Co
+                && demand.direction == Direction::EitherWay
+                && evaluator.plan().stage(demand.wanted) == Stage::Static
+        };
+        let wanted: Vec<&[u64]> =
+            demands.iter().filter(is_known).map(|demand| evaluator.relation(demand.wanted)).collect();
+        let holds = |a: usize, b: usize| wanted.iter().any(|bits| kernel::contains(shape, bits, a, b));
+        orders.ordered_pairs.extend(orders.open.iter().filter(|(a, b)| holds(*a, *b) || holds(*b, *a)));
     }
 
     fn pair_fences(&mut self, fences: &[usize]) {
@@ -292,8 +307,10 @@ impl Search<'_, '_> {
         let mut root = std::mem::take(&mut self.orders.root);
         let possible = self.extend_partly(&mut root);
         self.orders.root = root;
-        let root = &self.orders.root;
-        self.orders.open.retain(|&(a, b)| !root.contains(a, b) && !root.contains(b, a));
+        let Orders { root, open, ordered_pairs, .. } = &mut self.orders;
+        let is_open = |&(a, b): &Pair| !root.contains(a, b) && !root.contains(b, a);
+        open.retain(is_open);
+        ordered_pairs.retain(is_open);
         possible
     }
 
@@ -303,8 +320,7 @@ impl Search<'_, '_> {
         let mut state = State { co: std::mem::take(co), ..State::default() };
         let mut possible = true;
         if self.evaluator.plan().prunes_reads_from() == Pruning::Some {
-            let ordered = self.orders.open.iter().filter(|(a, b)| self.always_ordered(*a, *b));
-            state.pairs.extend(ordered);
+            state.pairs.extend_from_slice(&self.orders.ordered_pairs);
         }
         // Edges that are missing where a limit ends this are found by nobody: the search ends with its next node.
         while !state.pairs.is_empty() && self.budget.check().is_continue() {

@@ -66,13 +66,20 @@ impl Search<'_, '_> {
             let bits = self.evaluator.relation(demand.wanted);
             let words = self.candidate.shape.words();
             edges.clear();
-            if words == 1 && demand.relation == DemandedRelation::Co && demand.direction == Direction::EitherWay {
-                self.demand_either_of_all(state, bits)?;
+            if demand.relation == DemandedRelation::Co && demand.direction == Direction::EitherWay {
+                if words == 1 {
+                    self.demand_either_of_all(state, bits)?;
+                } else {
+                    self.demand_either_of_long_rows(state, bits)?;
+                }
                 continue;
             }
             for (at, word) in bits.iter().enumerate() {
                 // Coherence edges that are there ask for nothing.
                 let there = if demand.relation == DemandedRelation::Co { state.co.bits()[at] } else { 0 };
+                if word & !there == 0 {
+                    continue;
+                }
                 for to in ones_of(at % words * 64, word & !there) {
                     let found = self.demand(state, demand, (at / words, to), &mut edges)?;
                     step = if found == Step::Nothing { step } else { found };
@@ -89,10 +96,10 @@ impl Search<'_, '_> {
     fn demand(&self, state: &mut State, demand: &Demand, (from, to): Pair, edges: &mut Vec<Pair>) -> Option<Step> {
         match (demand.relation, demand.direction) {
             (DemandedRelation::Co, Direction::Forward) => self.demand_coherence((from, to), edges),
-            (DemandedRelation::Co, Direction::EitherWay) => self.demand_either(state, from, to),
             (DemandedRelation::SyncFence, Direction::Forward) => self.demand_fence(state, from, to),
-            // Every pair in mutual scope is ordered anyway; the check itself judges the others.
-            (DemandedRelation::SyncFence, Direction::EitherWay) => Some(Step::Nothing),
+            // Every pair in mutual scope is ordered anyway; the check itself judges the others. Those of coherence are
+            // looked at row by row.
+            (_, Direction::EitherWay) => Some(Step::Nothing),
         }
     }
 
@@ -104,24 +111,30 @@ impl Search<'_, '_> {
         Some(Step::Coherence)
     }
 
-    /// Remembers the pair as one to decide.
-    fn demand_either(&self, state: &mut State, from: usize, to: usize) -> Option<Step> {
-        if !self.orders.same_location(from, to) {
-            return None;
+    /// Remembers the pairs of a relation that are to be decided. None if one cannot be.
+    fn demand_either_of_long_rows(&self, state: &mut State, wanted: &[u64]) -> Option<()> {
+        let State { co, pairs, .. } = state;
+        let (shape, is_partial) = (co.shape(), self.model.coherence == Coherence::Partial);
+        for from in 0..shape.events() {
+            let rows = kernel::row(shape, wanted, from).iter().zip(co.successors(from));
+            for (at, (word, after)) in rows.enumerate() {
+                for to in ones_of(at * 64, word & !after) {
+                    if !self.orders.same_location(from, to) {
+                        return None;
+                    }
+                    // A symmetric relation lists each pair twice.
+                    let is_repeated =
+                        || to < from && (kernel::contains(shape, wanted, to, from) || self.model_wants((to, from)));
+                    if is_partial && !is_repeated() && !co.contains(to, from) {
+                        pairs.push((from.min(to), from.max(to)));
+                    }
+                }
+            }
         }
-        if state.co.contains(to, from) {
-            return Some(Step::Nothing);
-        }
-        let pair = (from.min(to), from.max(to));
-        // A symmetric relation lists each pair twice.
-        let repeated = to < from && self.model_wants(pair);
-        if self.model.coherence == Coherence::Partial && !repeated {
-            state.pairs.push(pair);
-        }
-        Some(Step::Nothing)
+        Some(())
     }
 
-    /// The same of all pairs of a relation with rows of one word, row by row.
+    /// The same of a relation with rows of one word.
     fn demand_either_of_all(&self, state: &mut State, wanted: &[u64]) -> Option<()> {
         let State { co, pairs, .. } = state;
         let (shape, co) = (co.shape(), co.bits());
@@ -296,6 +309,10 @@ impl Search<'_, '_> {
         let mut edges: Vec<Pair> = Vec::new();
         for index in 0..pairs {
             let (a, b) = if coherence { state.pairs[index] } else { self.orders.fence_pairs[index] };
+            // Most pairs are decided neither way.
+            if !closed.contains(a, b) && !closed.contains(b, a) {
+                continue;
+            }
             if if coherence { state.related((a, b)) } else { state.fences_ordered((a, b)) } {
                 continue;
             }

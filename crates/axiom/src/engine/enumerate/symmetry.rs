@@ -93,15 +93,18 @@ fn exchangeable(unfolding: &Unfolding, candidate: &Candidate, a: usize, b: usize
     first.len() == second.len()
         && first.clone().zip(second.clone()).all(|(x, y)| same(x, y))
         && same_kernel(unfolding, ThreadId::new(a), ThreadId::new(b))
-        && same_distance(unfolding, (a, a), (b, b))
-        && (0..candidate.threads())
-            .filter(|thread| *thread != a && *thread != b)
-            .all(|other| same_distance(unfolding, (a, other), (b, other)))
+        && same_distances(unfolding, a, b)
 }
 
-fn same_distance(unfolding: &Unfolding, one: (usize, usize), other: (usize, usize)) -> bool {
-    let distance = |(a, b): (usize, usize)| narrowest_common(unfolding.threads[a].place, unfolding.threads[b].place);
-    distance(one) == distance(other)
+/// Whether two threads are each as far from itself as the other is, and as far from every third.
+fn same_distances(unfolding: &Unfolding, a: usize, b: usize) -> bool {
+    let (here, there) = (unfolding.threads[a].place, unfolding.threads[b].place);
+    let others = unfolding.threads.iter().enumerate().filter(|(at, _)| *at != a && *at != b);
+    here == there
+        || narrowest_common(here, here) == narrowest_common(there, there)
+            && others
+                .map(|(_, thread)| thread.place)
+                .all(|other| narrowest_common(here, other) == narrowest_common(there, other))
 }
 
 /// Equal up to the value written.
