@@ -314,7 +314,14 @@ pub(crate) fn supervised<R: Send + 'static>(
     let spawn = || {
         let spawn = |stack: &usize| {
             let sender = sender.clone();
-            let worker = move || queue.work(&sender, |at| items.work(at));
+            let worker = move || {
+                queue.work(&sender, |at| items.work(at));
+                // Nobody waits for the end of this thread, and what it keeps for its next search goes with the process: to
+                // give that back piece by piece takes as long as reading a small test.
+                loop {
+                    std::thread::park();
+                }
+            };
             std::thread::Builder::new().stack_size(*stack).spawn(worker).is_ok()
         };
         STACKS.iter().any(spawn)
