@@ -161,7 +161,8 @@ impl Candidate {
     /// The pairs of events that have the same key.
     fn fill_equal<K: Ord>(&self, unfolding: &Unfolding, out: &mut [u64], key: impl Fn(EventId, &Event) -> Option<K>) {
         let keyed = |(local, id): (usize, &EventId)| Some((key(*id, unfolding.event(*id))?, local));
-        let mut members: Vec<(K, usize)> = self.events.iter().enumerate().filter_map(keyed).collect();
+        let mut members: Vec<(K, usize)> = Vec::with_capacity(self.events.len());
+        members.extend(self.events.iter().enumerate().filter_map(keyed));
         members.sort_unstable();
         for class in members.chunk_by(|a, b| a.0 == b.0) {
             self.fill_rows(out, &class[..1], class);
@@ -172,7 +173,8 @@ impl Candidate {
     /// `sr`. Two kinds of events are asked once for both ways.
     fn fill_scopes(&self, unfolding: &Unfolding, out: &mut [u64]) {
         let reach = |(local, id): (usize, &EventId)| Some((Reach::of(unfolding, unfolding.event(*id))?, local));
-        let mut members: Vec<(Reach, usize)> = self.events.iter().enumerate().filter_map(reach).collect();
+        let mut members: Vec<(Reach, usize)> = Vec::with_capacity(self.events.len());
+        members.extend(self.events.iter().enumerate().filter_map(reach));
         members.sort_unstable();
         let classes: Vec<&[(Reach, usize)]> = members.chunk_by(|a, b| a.0 == b.0).collect();
         for (at, class) in classes.iter().enumerate() {
@@ -204,7 +206,8 @@ impl Candidate {
         holds: impl Fn(EventId, EventId) -> bool,
     ) {
         let keyed = |(local, id): (usize, &EventId)| Some((key(unfolding.event(*id))?, local));
-        let mut members: Vec<(K, usize)> = self.events.iter().enumerate().filter_map(keyed).collect();
+        let mut members: Vec<(K, usize)> = Vec::with_capacity(self.events.len());
+        members.extend(self.events.iter().enumerate().filter_map(keyed));
         members.sort_unstable();
         let classes: Vec<&[(K, usize)]> = members.chunk_by(|a, b| a.0 == b.0).collect();
         for class in &classes {

@@ -76,13 +76,16 @@ pub struct Explainer<'a> {
     watch: Watch<'a>,
 }
 
+/// A violation in a small test rests on fewer facts than this: a table for so many is not made anew as it grows.
+pub(super) const FACTS: usize = 56;
+
 /// So many facts are explained between two looks at the clock, and so many bytes are held for each.
 const INTERVAL: usize = 256;
 const FACT: u64 = 160;
 
 impl<'a> Explainer<'a> {
     pub fn new(model: &'a Model, values: &'a dyn Valuation) -> Explainer<'a> {
-        let (ranks, steps) = (hash::Map::default(), hash::Map::default());
+        let (ranks, steps) = (hash::Map::default(), hash::Map::with_capacity_and_hasher(FACTS, Default::default()));
         Explainer { model, values, ranks, steps, watch: Watch::default() }
     }
 

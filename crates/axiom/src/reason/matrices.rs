@@ -106,6 +106,25 @@ fn groups(model: &Model) -> Vec<u32> {
     groups
 }
 
+/// Adds what live nodes need: their operands, which come before them, and the variables and bodies of the groups that they lie
+/// in. Whether those of a group were added, so that more is needed.
+fn mark(model: &Model, live: &mut [bool]) -> bool {
+    for index in (0..live.len()).rev() {
+        if live[index] {
+            operands(&model.nodes[index].operator).for_each(|operand| live[operand.index()] = true);
+        }
+    }
+    let mut is_more = false;
+    for group in &model.groups {
+        if live[group.first.index()..=group.last.index()].contains(&true) {
+            for node in group.variables.iter().flat_map(|(variable, body)| [variable, body]) {
+                is_more |= !std::mem::replace(&mut live[node.index()], true);
+            }
+        }
+    }
+    is_more
+}
+
 impl<'m> Matrices<'m> {
     pub fn new(model: &'m Model) -> Matrices<'m> {
         Matrices::with_roots(model, &[])
@@ -116,22 +135,10 @@ impl<'m> Matrices<'m> {
         let mut live = vec![false; model.nodes.len()];
         let axioms = model.checks.iter().filter(|check| check.role == CheckRole::Axiom).map(|check| check.node);
         let roots = axioms.chain(model.demands.iter().map(|demand| demand.wanted)).chain(roots.iter().copied());
-        let mut todo: Vec<NodeId> = roots.collect();
-        let grouped = groups(model);
-        while let Some(node) = todo.pop() {
-            if std::mem::replace(&mut live[node.index()], true) {
-                continue;
-            }
-            todo.extend(operands(&model.nodes[node.index()].operator));
-            if grouped[node.index()] == NO_GROUP {
-                continue;
-            }
-            for group in model.groups.iter().filter(|group| group.first <= node && node <= group.last) {
-                todo.extend(group.variables.iter().flat_map(|(variable, body)| [*variable, *body]));
-            }
-        }
+        roots.for_each(|node| live[node.index()] = true);
+        while mark(model, &mut live) {}
         let (shape, bits, watch) = (Shape::default(), Bits::default(), Watch::default());
-        Matrices { model, live, groups: grouped, shape, bits, watch }
+        Matrices { model, live, groups: groups(model), shape, bits, watch }
     }
 
     /// Gives up in the middle of a long evaluation when the watch says so.

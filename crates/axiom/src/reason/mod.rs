@@ -18,6 +18,7 @@ use fencepost_syntax::sorted::SortedSet;
 use crate::hash;
 use crate::model::{BaseRelation, BaseSet, Check, CheckId, Model, NodeId, Operator};
 
+use explain::FACTS;
 pub use explain::{Explainer, Fact, Sign};
 pub use matrices::{Chosen, Matrices};
 pub use valuation::Valuation;
@@ -216,7 +217,7 @@ impl Explainer<'_> {
     /// The choices that the facts rest on.
     pub fn reason(&mut self, facts: &[Fact], events: &[EventId]) -> Reason {
         let mut reason = Reason::default();
-        let mut seen: hash::Set<Fact> = hash::Set::default();
+        let mut seen: hash::Set<Fact> = hash::Set::with_capacity_and_hasher(FACTS, Default::default());
         let mut todo: Vec<Fact> = facts.to_vec();
         // Absence everywhere is a statement about which events there are.
         if facts.is_empty() || facts.iter().all(|fact| fact.sign == Sign::Absent) {
@@ -351,12 +352,14 @@ fn components(values: &dyn Valuation, node: NodeId) -> Vec<Vec<usize>> {
             if low[event] == index[event] {
                 let at =
                     stack.iter().rposition(|member| *member == event).expect("invariant: the root is on the stack");
-                let mut component = stack.split_off(at);
-                component.iter().for_each(|member| on_stack[*member] = false);
-                component.shared_sort();
-                if component.len() > 1 || row(event).contains(&(event as u32)) {
+                stack[at..].iter().for_each(|member| on_stack[*member] = false);
+                // Most components are one event without a loop.
+                if stack.len() - at > 1 || row(event).contains(&(event as u32)) {
+                    let mut component = stack[at..].to_vec();
+                    component.shared_sort();
                     found.push(component);
                 }
+                stack.truncate(at);
             }
         }
     }
