@@ -80,14 +80,14 @@ fn included(line: &str) -> Option<(&'static str, &'static str)> {
 
 /// A text with its parts in the place of the lines that include them. A line that includes anything else stays.
 fn joined(text: &str) -> String {
-    let mut whole = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        match included(line) {
-            Some((path, part)) => {
-                whole += &format!("(* ==== {path} ==== *)\n{part}\n");
-            }
-            None => whole += line,
-        }
-    }
+    let pieces = || {
+        text.split_inclusive('\n').flat_map(|line| match included(line) {
+            Some((path, part)) => ["(* ==== ", path, " ==== *)\n", part, "\n"],
+            None => [line, "", "", "", ""],
+        })
+    };
+    // A model is as long as its parts: it is copied once, into a place that is long enough.
+    let mut whole = String::with_capacity(pieces().map(str::len).sum());
+    whole.extend(pieces());
     whole
 }

@@ -75,19 +75,35 @@ impl<'b> Reader<'b> {
         self.bytes
     }
 
+    /// Most numbers are one byte.
     #[inline]
     pub fn number(&mut self) -> Option<u32> {
-        // Most numbers are one byte, and places in a text up to three.
-        let (number, rest) = match self.bytes {
-            [a @ 0..0x80, rest @ ..] => (u32::from(*a), rest),
-            [a, b @ 0..0x80, rest @ ..] => (u32::from(*a & 0x7f) | u32::from(*b) << 7, rest),
-            [a, b, c @ 0..0x80, rest @ ..] => {
-                (u32::from(*a & 0x7f) | u32::from(*b & 0x7f) << 7 | u32::from(*c) << 14, rest)
+        match self.bytes {
+            [number @ 0..0x80, rest @ ..] => {
+                self.bytes = rest;
+                Some(u32::from(*number))
             }
-            _ => return u32::try_from(self.wide()?).ok(),
+            _ => self.long_number(),
+        }
+    }
+
+    /// Places in a text are numbers of two or three bytes: those are taken from four bytes at once.
+    fn long_number(&mut self) -> Option<u32> {
+        let Some((four, _)) = self.bytes.split_first_chunk::<4>() else {
+            return u32::try_from(self.wide()?).ok();
         };
-        self.bytes = rest;
-        Some(number)
+        let word = u32::from_le_bytes(*four);
+        let two = word & 0x7f | word >> 1 & 0x3f80;
+        // The highest bits of the second and of the third byte say that there is more.
+        if word & 0x8000 == 0 {
+            self.bytes = &self.bytes[2..];
+            return Some(two);
+        }
+        if word & 0x80_0000 == 0 {
+            self.bytes = &self.bytes[3..];
+            return Some(two | word >> 2 & 0x1f_c000);
+        }
+        u32::try_from(self.wide()?).ok()
     }
 
     pub fn wide(&mut self) -> Option<u64> {
@@ -135,12 +151,31 @@ impl<'b> Reader<'b> {
         Some(())
     }
 
-    pub fn list<T>(&mut self, mut item: impl FnMut(&mut Reader<'b>) -> Option<T>) -> Option<Vec<T>> {
+    /// How many items a list has. An item has a byte or more, so damaged bytes cannot ask for more memory than they deserve.
+    fn length(&mut self) -> Option<usize> {
         let length = self.number()? as usize;
-        // An item has a byte or more, so damaged bytes cannot ask for more memory than they deserve.
-        if length > self.bytes.len() {
-            return None;
-        }
+        (length <= self.bytes.len()).then_some(length)
+    }
+
+    /// A list of many items, made where it stays. What stands for an item that could not be read is seen by nobody.
+    pub fn shared_list<T: Clone>(
+        &mut self,
+        stand_in: &T,
+        mut item: impl FnMut(&mut Reader<'b>) -> Option<T>,
+    ) -> Option<Arc<[T]>> {
+        let length = self.length()?;
+        let mut is_read = true;
+        let mut next = || {
+            let read = if is_read { item(self) } else { None };
+            is_read = read.is_some();
+            read.unwrap_or_else(|| stand_in.clone())
+        };
+        let items: Arc<[T]> = (0..length).map(|_| next()).collect();
+        is_read.then_some(items)
+    }
+
+    pub fn list<T>(&mut self, mut item: impl FnMut(&mut Reader<'b>) -> Option<T>) -> Option<Vec<T>> {
+        let length = self.length()?;
         let mut items = Vec::with_capacity(length);
         for _ in 0..length {
             items.push(item(self)?);
@@ -168,6 +203,16 @@ mod tests {
             let all = reader.list(Reader::number).and_then(|_| reader.text()).and_then(|_| reader.wide());
             assert_eq!(all, None);
         }
+    }
+
+    #[test]
+    fn a_shared_list_is_the_list() {
+        let mut writer = Writer::default();
+        let numbers = [7, 0, 300, u32::MAX];
+        writer.list(&numbers, |writer, number| writer.number(*number));
+        let read = |bytes: &[u8]| Reader::new(bytes).shared_list(&9, Reader::number);
+        assert_eq!(read(&writer.0).as_deref(), Some(&numbers[..]));
+        assert!((0..writer.0.len()).all(|cut| read(&writer.0[..cut]).is_none()));
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub fn decode(reader: &mut Reader<'_>, source: &Source) -> Option<Model> {
     }
     let model = Model {
         name: reader.text()?.to_owned(),
-        nodes: reader.list(parts::read_node)?.into(),
+        nodes: reader.shared_list(&parts::no_node(), parts::read_node)?,
         groups: reader.list(|reader| {
             let (first, last) = (NodeId(reader.number()?), NodeId(reader.number()?));
             let variables = reader.list(|reader| Some((NodeId(reader.number()?), NodeId(reader.number()?))))?;

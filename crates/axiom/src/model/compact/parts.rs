@@ -132,6 +132,12 @@ pub(super) fn read_node(reader: &mut Reader<'_>) -> Option<Node> {
     Some(Node { operator, kind, name, file, span, depends })
 }
 
+/// What stands for a node that could not be read.
+pub(super) fn no_node() -> Node {
+    let (kind, depends) = (NodeKind::Relation, Dynamic::default());
+    Node { operator: Operator::EmptyRelation, kind, name: None, file: FileId(0), span: Span::default(), depends }
+}
+
 pub(super) fn write_check(writer: &mut Writer, check: &Check) -> Option<()> {
     writer.number(ROLES.iter().position(|role| *role == check.role)? as u32);
     writer.number(KINDS.iter().position(|kind| *kind == check.kind)? as u32);
