@@ -21,10 +21,13 @@ pub struct Watched<'m> {
 
 impl<'m> Watched<'m> {
     pub fn new(model: &'m Model, vocabulary: &Vocabulary) -> Watched<'m> {
-        let named = |name: &str| {
-            let is = |node: &Node| node.kind == NodeKind::Relation && node.name.as_deref() == Some(name);
-            u32::try_from(model.nodes.iter().rposition(is)?).ok().map(NodeId)
+        // The last relation of a name is the one that is meant.
+        let name = |(node, number): (&'m Node, u32)| {
+            let name = node.name.as_deref().filter(|_| node.kind == NodeKind::Relation);
+            name.map(|name| (name, NodeId(number)))
         };
+        let names: Vec<(&str, NodeId)> = model.nodes.iter().zip(0..).filter_map(name).collect();
+        let named = |name: &str| names.iter().rfind(|(own, _)| *own == name).map(|(_, node)| *node);
         let of = |role: Role| Some((role, vocabulary.relations.names(role).into_iter().find_map(named)?));
         Watched { model, relations: Role::all().filter_map(of).collect() }
     }
