@@ -10,7 +10,7 @@ use crate::dependence::placement::placement_decides;
 use crate::launch::Launch;
 use crate::order::policy::Policy;
 use crate::order::record::{Path, Record};
-use crate::report::{Cause, Doubt, Finding, Protocol, Report, Sliced};
+use crate::report::{Cause, Doubt, Finding, Protocol, Report, Rule, Sliced};
 use crate::run::{Credit, Elect, Last, Late, Options, Outcome, Place, Run};
 use crate::slice::orders::{Found, in_every_order};
 
@@ -117,7 +117,9 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
         return report_of(hang, entry, launch);
     }
     // What threads tell each other through memory matters only where the rest does not do.
-    let by_reads = |doubt: &Doubt| matches!(doubt, Doubt::Decided { by: Cause::Read, .. } | Doubt::Torn { .. });
+    let by_reads = |doubt: &Doubt| {
+        matches!(doubt, Doubt::Decided { by: Cause::Read, .. } | Doubt::Torn { .. }) || may_end_early(doubt)
+    };
     if first.is_clean()
         && let Some(report) = question.with_other_lanes(&first)
     {
@@ -136,7 +138,8 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
         return *report;
     }
     // Else, what one run has seen of it, another need not see.
-    let mut report = if first.flags.is_empty() && !first.findings.iter().any(may_be_observed) {
+    let observes = first.findings.iter().any(may_be_observed) || first.doubts.iter().any(may_end_early);
+    let mut report = if first.flags.is_empty() && !observes {
         question.settled(&question.plain(Credit::Determined, 0), first)
     } else {
         question.some_schedules(&first)
@@ -152,6 +155,11 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
 /// A race with a strong write: whoever observes it comes after it (8.9.5).
 pub fn may_be_observed(finding: &Finding) -> bool {
     matches!(finding, Finding::Race { race, .. } if race.first.strong.is_some() && race.first.kind.writes())
+}
+
+/// An access to the memory of another CTA that was over before that ended, and need not be in another run.
+pub fn may_end_early(doubt: &Doubt) -> bool {
+    matches!(doubt, Doubt::Matching { rule: Rule::OwnerEnds, .. })
 }
 
 fn hangs(findings: &[Finding]) -> bool {
@@ -304,7 +312,9 @@ impl Question<'_> {
             }
         }
         let flags = first.flags.iter().map(|pc| Doubt::Flags { pc: *pc });
-        report.doubts = doubts.into_iter().chain(flags).collect();
+        // What one schedule has shown does not hold in all of them.
+        let ends = first.doubts.iter().filter(|doubt| may_end_early(doubt)).cloned();
+        report.doubts = doubts.into_iter().chain(flags).chain(ends).collect::<BTreeSet<Doubt>>().into_iter().collect();
         report
     }
 }

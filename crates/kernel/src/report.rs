@@ -327,6 +327,6 @@ pub enum Rule {
     LanesEnd,
     /// An allocation of tensor memory that may have to wait, or not, for others that are not ordered with it.
     Columns,
-    /// An access to the shared memory of another CTA that relaxed synchronisation only puts before the end of that CTA.
+    /// An access to the shared memory of another CTA that is over in this run before that CTA ends, and need not be in others.
     OwnerEnds,
 }

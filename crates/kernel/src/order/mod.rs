@@ -5,6 +5,7 @@
 pub mod clock;
 mod observed;
 mod ordered;
+mod over;
 pub mod policy;
 pub mod record;
 mod shadow;
@@ -15,8 +16,9 @@ use std::rc::Rc;
 
 use clock::{Lane, Object, Time, Warp};
 use observed::Observed;
-pub use observed::Write;
+pub use observed::{Write, links};
 use ordered::{Facts, Later};
+pub use over::Certainty;
 use policy::Policy;
 use record::{Handle, Kind, Path, Record, RecordId, Strand, StrandId, StrandKind};
 pub use shadow::Region;

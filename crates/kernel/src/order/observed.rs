@@ -209,7 +209,7 @@ impl Place {
 }
 
 /// Whether a read of what was written observes it: the two are morally strong (8.7), on the same bytes.
-fn links(write: &Record, read: &Record, ctas_per_cluster: u32) -> bool {
+pub fn links(write: &Record, read: &Record, ctas_per_cluster: u32) -> bool {
     let (Some(a), Some(b)) = (write.strong, read.strong) else { return false };
     let includes = |scope| in_scope(scope, write.cta, read.cta, ctas_per_cluster);
     write.size == read.size && write.path == Path::Generic && read.path == Path::Generic && includes(a) && includes(b)

@@ -6,6 +6,7 @@
 use std::rc::Rc;
 
 use super::clock::{Clock, Lane, Object, Time, View, Waiter, Warp, join, waiting_lane};
+use super::over::{self, Certainty, OverView};
 use crate::code::op::Scope;
 
 pub type Cta = u32;
@@ -89,6 +90,8 @@ pub struct Known {
     pub handed: Pair,
     /// Execution order: relaxed synchronisation counts too (9.7.18.6.3).
     pub execution: View,
+    /// Which accesses to shared memory of other CTAs are over.
+    pub over: OverView,
     /// Generic accesses with a proxy fence by their own thread behind them, by what the fence is about.
     pub fenced_by_thread: Vec<(Domain, Pair)>,
     /// Everything that was known at a proxy fence in this CTA.
@@ -197,6 +200,7 @@ impl Known {
     /// What several lanes know together.
     pub fn include(&mut self, from: &Known) {
         self.with_pairs(from, Pair::include);
+        over::include(&mut self.over, &from.over);
         join(&mut self.execution, &from.execution);
         join(&mut self.tensor_out, &from.tensor_out);
     }
@@ -269,6 +273,7 @@ impl Known {
         if also_issue {
             self.with_pairs(from, Pair::include_issue);
         }
+        over::include(&mut self.over, &from.over);
         join(&mut self.execution, &from.execution);
         join(&mut self.tensor_out, &from.tensor_out);
     }
@@ -315,6 +320,7 @@ impl Known {
             && self.fenced_in_cta.iter().zip(&other.fenced_in_cta).all(|((a, _), (b, _))| a == b)
             && self.maps_acquired.iter().zip(&other.maps_acquired).all(|((a, _), (b, _))| a == b);
         keys && Rc::ptr_eq(&self.execution, &other.execution)
+            && over::same(&self.over, &other.over)
             && Rc::ptr_eq(&self.tensor_out, &other.tensor_out)
             && self.pairs().zip(other.pairs()).all(|(a, b)| a.same(b))
     }
@@ -441,6 +447,7 @@ impl Views {
     pub fn receive_relaxed(&mut self, from: &Known, warp: Warp, lanes: u32) {
         let known = Rc::make_mut(&mut self.known);
         known.include_execution(from);
+        known.step_from(from, Certainty::Certain);
         known.initialised.include(&from.initialised);
         for (_, other) in from.apart.iter().filter(|((of, lane), _)| *of != warp || lanes & (1 << lane) == 0) {
             known.initialised.include_issue(&other.initialised);

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::dependency::Dependency;
 use super::flag::symbol::{Node, Operand};
 use super::taint::{self, Read};
 use super::warp::{Asked, Block, lanes};
@@ -11,7 +12,7 @@ use crate::code::ty;
 use crate::footprint::fragments::{Rows, Wmma};
 use crate::memory::{At, Taint};
 use crate::order::record::{Kind, Path, Record, RecordId};
-use crate::order::{Region, Touch, Touched, Views};
+use crate::order::{Certainty, Region, Touch, Touched, Views};
 use crate::report::{Doubt, Finding, Protocol};
 
 impl Run<'_> {
@@ -123,12 +124,17 @@ impl Run<'_> {
         if let Region::Shared(owner) = region
             && owner != self.order.record_at(record).cta
         {
-            self.remote.insert((owner, record, lane));
+            let access = *self.order.record_at(record);
+            self.overs.access(owner, (record, &access), lane, start, len);
             self.check_start(record, views, lane, owner);
         }
         if self.timeline.is_some() || self.early.is_some() {
             let access = *self.order.record_at(record);
             self.watch_access(access, views, lane, region, start, len);
+        }
+        let kind = self.order.record_at(record).kind;
+        if self.overs.on && kind.writes() {
+            self.overs.overwrite(region, start, len, kind);
         }
         let touched = self.order.touch(&Touch { record, views, region, lane, start, len, map, same_value });
         for disturbed in &touched.disturbed {
@@ -189,6 +195,10 @@ impl Run<'_> {
                 self.escape();
                 continue;
             }
+            if self.overs.on {
+                let used = self.act_depends_on(warp, lane, &[access.place.base]);
+                self.use_all((warp, lane), used);
+            }
             if let (At::Memory(region, offset), Some(record)) = (at, record) {
                 let touched = self.touch_lane(warp, record, lane, region, offset, bytes);
                 if strong {
@@ -216,6 +226,7 @@ impl Run<'_> {
                 }
                 let Some(to) = to else { continue };
                 let value = if access.ty.is_signed() { widened(access, value) } else { value };
+                self.depend_on_load(warp, lane, *to, part, record);
                 let taint = self.union(taint, of_memory);
                 same &= self.warps[warp].get(Source::Register(*to), lane) == value;
                 self.warps[warp].set(*to, lane, value);
@@ -227,6 +238,20 @@ impl Run<'_> {
         }
         if strong && answered != active {
             self.poll(warp, pc, active, access.place, same);
+        }
+    }
+
+    /// The value of a register is what was read there.
+    fn depend_on_load(&mut self, warp: usize, lane: u32, to: Register, at: At, record: Option<RecordId>) {
+        if !self.overs.on {
+            return;
+        }
+        match (at, record) {
+            (At::Memory(_, offset), Some(record)) => {
+                let read = self.remote_access(record, lane, offset);
+                self.read_into(warp, lane, to, read);
+            }
+            _ => self.load_local(warp, lane, to),
         }
     }
 
@@ -304,6 +329,7 @@ impl Run<'_> {
         }
         if waits {
             self.blocking = Some((active, Block::Memory { version }));
+            self.will_repeat(warp);
         }
     }
 
@@ -322,6 +348,9 @@ impl Run<'_> {
                 continue;
             }
             let known = Rc::clone(&self.order.views(warp as u32, lane).known.base.threads);
+            if self.overs.on && !matches!(at, At::Memory(..)) {
+                self.store_local(warp, lane, from);
+            }
             if let (At::Memory(region, offset), Some(record)) = (at, record) {
                 let same = self.leaves_as_is(warp, lane, at, size, from);
                 let views = Rc::clone(self.order.views(warp as u32, lane));
@@ -337,6 +366,12 @@ impl Run<'_> {
                     } else {
                         Vec::new()
                     };
+                    if self.overs.on {
+                        let sources = [access.place.base, from[index as usize]];
+                        let dependency = self.act_depends_on(warp, lane, &sources);
+                        self.use_all((warp, lane), dependency);
+                        self.carry(element, (record, lane), &messages, dependency, false);
+                    }
                     if !messages.is_empty() {
                         self.messages.insert(element, messages);
                     } else if !self.messages.is_empty() {
@@ -473,6 +508,16 @@ impl Run<'_> {
             if to.is_some() && attempt.is_none() {
                 self.hear(warp, record, lane, (region, offset), access.order.acquires(), access.scope);
             }
+            let dependency = if self.overs.on {
+                let dependency = self.act_depends_on(warp, lane, &[access.place.base, from[0], from[1]]);
+                self.use_all((warp, lane), dependency);
+                // What nobody is told of is read as well.
+                let certainty = if self.observes((region, offset)) { Certainty::Certain } else { Certainty::Seen };
+                self.observe_carried((region, offset), (record, lane), access.scope, certainty);
+                dependency
+            } else {
+                Dependency::default()
+            };
             let thread = self.thread(warp, lane);
             let determined = self.taint_of_all(warp, &from, 1 << lane) == 0;
             let (old, of_memory) = self.read_memory(at, size, thread);
@@ -506,6 +551,9 @@ impl Run<'_> {
                 self.messages_of((warp, lane, true), (region, offset), access.order.releases(), access.scope);
             if value != old || operation != Atomic::CompareAndSwap {
                 self.publish((region, offset), record, lane);
+                // An exchange writes what it was given.
+                let modifies = operation != Atomic::Exchange;
+                self.carry((region, offset), (record, lane), &messages, dependency, modifies);
                 // A read-modify-write hands on what was published before it (8.9.2).
                 if let Some(before) = self.messages.get(&(region, offset)) {
                     messages.extend(before.iter().cloned());
@@ -531,6 +579,10 @@ impl Run<'_> {
             }
             if let Some(to) = to {
                 self.warps[warp].set(to, lane, old);
+                if self.overs.on {
+                    let read = self.remote_access(record, lane, offset);
+                    self.read_into(warp, lane, to, read);
+                }
                 let taint = self.union(taint, source);
                 self.set_taint(warp, to, 1 << lane, taint);
                 if let Some((id, _)) = question {

@@ -38,6 +38,7 @@ impl Run<'_> {
             }
             let mut active = fragment.mask;
             let mut guarded = None;
+            self.overs.guarded = 0;
             if let Some(guard) = instruction.guard {
                 let values = &self.warps[warp].registers[guard.register as usize];
                 let mut on = 0;
@@ -45,6 +46,12 @@ impl Run<'_> {
                     on |= u32::from((values[lane as usize] & 1 != 0) != guard.negated) << lane;
                 }
                 active = on;
+                if self.overs.on {
+                    self.note_guard(warp, fragment.mask, guard.register);
+                    if matches!(instruction.op, Op::Branch { .. } | Op::BranchIndexed { .. } | Op::Exit) {
+                        self.note_branch(warp, fragment.pc, fragment.mask, &instruction.op, guard.register);
+                    }
+                }
                 let taint = self.warps[warp].taint_of(Source::Register(guard.register), fragment.mask);
                 let undefined = self.warps[warp].undefined[guard.register as usize] & fragment.mask;
                 if taint != 0 || undefined != 0 {
@@ -73,6 +80,10 @@ impl Run<'_> {
                 }
                 Op::BranchIndexed { index, to } => {
                     self.decide(warp, fragment.pc, active, *index);
+                    if let (true, Source::Register(index)) = (self.overs.on, *index) {
+                        self.note_guard(warp, fragment.mask, index);
+                        self.note_branch(warp, fragment.pc, fragment.mask, &instruction.op, index);
+                    }
                     self.branch_indexed(warp, &fragment, active, *index, to);
                     return count;
                 }
@@ -97,6 +108,9 @@ impl Run<'_> {
                             self.check_whole(warp, fragment.pc, active, of);
                         }
                         self.execute(warp, fragment.pc, active, op);
+                        if self.overs.on {
+                            self.note_dependency(warp, active, instruction);
+                        }
                     }
                     if let Some(parted) = guarded {
                         self.depend(warp, fragment.mask, &parted);

@@ -8,9 +8,11 @@ mod asynchronous;
 mod cancel;
 mod collective;
 mod compute;
+mod dependency;
 mod execute;
 mod flag;
 mod matrix;
+mod over;
 mod register_limit;
 mod synchronise;
 pub mod taint;
@@ -136,8 +138,8 @@ pub struct Run<'a> {
     blocking: Option<(u32, warp::Block)>,
     /// What the threads of each CTA know together when they end.
     exits: Vec<Known>,
-    /// Accesses to the shared memory of another CTA: of which CTA, the record, the lane.
-    remote: BTreeSet<(Cta, RecordId, u32)>,
+    /// Accesses to the shared memory of other CTAs.
+    overs: over::Overs,
     /// Instructions of which several lanes synchronise through memory, credited or not.
     flags: BTreeSet<Pc>,
     flags_of: flag::Flags,
@@ -231,7 +233,7 @@ impl<'a> Run<'a> {
             apart: false,
             blocking: None,
             exits: vec![Known::default(); ctas as usize],
-            remote: BTreeSet::new(),
+            overs: over::Overs::default(),
             flags: BTreeSet::new(),
             flags_of: flag::Flags::new(&options.places, &options.last, options.credit == Credit::Flags),
             asked: Vec::new(),
@@ -251,6 +253,7 @@ impl<'a> Run<'a> {
         }
         let reads = |own: &Instruction| matches!(own.op, Op::Tcgen05Mma { .. } | Op::Tcgen05Copy { .. });
         run.order.pairs_read = per_cluster > 1 && entry.code.iter().any(reads);
+        run.overs.on = per_cluster > 1 && over::matters(&entry.code);
         run.start();
         run.start_flags();
         run
@@ -268,6 +271,8 @@ impl<'a> Run<'a> {
                 let left = threads - index * 32;
                 let lanes = if left >= 32 { u32::MAX } else { (1 << left) - 1 };
                 let mut warp = Warp::new(cta, cta * threads + index * 32, lanes, self.entry.registers);
+                warp.dependencies =
+                    self.overs.on.then(|| Box::new(dependency::Dependencies::new(self.entry.registers)));
                 warp.shared_base = self.memory.mapped(0, cta % self.launch.ctas_per_cluster().max(1));
                 for lane in 0..32 {
                     self.specials(&mut warp, cta, index, lane, environment);
@@ -421,38 +426,6 @@ impl<'a> Run<'a> {
                     self.doubts.insert(Doubt::Decided { pc, by: crate::report::Cause::Read });
                 }
                 _ => {}
-            }
-        }
-    }
-
-    /// The shared memory of a CTA is there until its last thread ends: one of them must end after each access from
-    /// elsewhere in the cluster.
-    fn check_exits(&mut self) {
-        if self.stopped || self.warps.iter().any(|warp| !warp.is_done()) {
-            return;
-        }
-        for (owner, record, lane) in std::mem::take(&mut self.remote) {
-            let access = *self.order.record_at(record);
-            let known = &self.exits[owner as usize];
-            let over = match access.path.strand() {
-                None => known.execution.knows(access.warp, lane, access.time),
-                Some(strand) => self.order.is_over(strand, lane, &known.execution),
-            };
-            // A relaxed arrival does not wait for the accesses of its thread (9.7.15.3), as an H200 shows; operations on an mbarrier
-            // have happened when its phase is over. What a value decides comes after the load of it, which is not followed here.
-            let is_data = access.path.strand().is_none() && access.kind != Kind::Mbarrier;
-            let may_be_late = over && is_data && !known.base.threads.knows(access.warp, lane, access.time);
-            let returns = match &self.code[access.pc as usize].op {
-                Op::Store(..) | Op::Atomic { to: None, .. } => false,
-                _ => may_be_late,
-            };
-            if returns {
-                self.doubts.insert(Doubt::Matching { pc: access.pc, rule: crate::report::Rule::OwnerEnds });
-            }
-            if !over || (may_be_late && !returns) {
-                let thread = self.thread(access.warp as usize, lane);
-                let what = crate::report::Protocol::ExitBeforeAccess { owner };
-                self.find(3, access.pc, Finding::Protocol { pc: access.pc, thread, what });
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use super::dependency::Dependencies;
 use super::matrix::registers::RegisterUse;
 use crate::code::op::{Order, Pc, Register, Scope, Source};
 use crate::memory::Taint;
@@ -94,6 +95,8 @@ pub(super) struct Warp {
     pub(super) taint: Vec<(u32, Taint)>,
     /// Of each register, the lanes that have not written it, or have computed it from such.
     pub(super) undefined: Vec<u32>,
+    /// What registers depend on, where that matters.
+    pub(super) dependencies: Option<Box<Dependencies>>,
     pub(super) carry: [u64; 32],
     /// What the carry depends on, and in which lanes it is not defined.
     pub(super) carry_taint: (u32, Taint),
@@ -217,6 +220,7 @@ impl Warp {
             registers: vec![[0; 32]; registers as usize],
             taint: vec![(0, 0); registers as usize],
             undefined: vec![u32::MAX; registers as usize],
+            dependencies: None,
             carry: [0; 32],
             carry_taint: (0, 0),
             carry_undefined: u32::MAX,

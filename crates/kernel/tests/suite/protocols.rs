@@ -227,9 +227,17 @@ fn an_access_to_another_cta_is_complete_before_that_cta_ends() {
     for [writes, returns] in [atomic, plain] {
         let report = remote(writes, ".relaxed");
         assert!(breaks(&report, |what| matches!(what, Protocol::ExitBeforeAccess { owner: 1 })), "{writes} {report:?}");
-        // Something before the arrival may depend on what is returned.
+        // So is what returns a value, unless something before the arrival depends on that.
         let report = remote(returns, ".relaxed");
-        assert!(doubted(&report, Rule::OwnerEnds), "{returns} {report:?}");
+        assert!(
+            breaks(&report, |what| matches!(what, Protocol::ExitBeforeAccess { owner: 1 })),
+            "{returns} {report:?}"
+        );
+        let used = |how: &str| remote(&format!("{returns}\n{how}"), ".relaxed");
+        assert!(proved(&used("@!%p3 st.global.u32 [%rd2], %r6;")), "{:?}", used("@!%p3 st.global.u32 [%rd2], %r6;"));
+        // Whether a shuffle depends on it is not followed.
+        let report = used("shfl.sync.idx.b32 %r7, %r6, 3, 31, -1;\n@!%p3 st.global.u32 [%rd2], %r7;");
+        assert!(doubted(&report, Rule::OwnerEnds), "{report:?}");
         for access in [writes, returns] {
             assert!(proved(&remote(access, "")), "{access} {:?}", remote(access, ""));
             let fenced = format!("{access}\nfence.acq_rel.cluster;");

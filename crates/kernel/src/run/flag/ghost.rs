@@ -220,6 +220,7 @@ impl Run<'_> {
     }
 
     fn save(&mut self, warp: usize) {
+        self.overs.begin_round();
         let cta = self.warps[warp].cta;
         let warps = BTreeMap::from([(warp, (self.warps[warp].clone(), self.order.all_groups(warp as u32)))]);
         let barriers = self.barriers.iter().filter(|((own, _), _)| *own == cta);

@@ -19,13 +19,14 @@ use std::rc::Rc;
 use fencepost_syntax::limits;
 
 use super::Run;
+use super::over::Carry;
 use super::warp::{Block, lanes};
 use crate::code::op::{Access, Atomic, Pc, Register, Scope, Source};
 use crate::code::ty::{self, Ty};
 use crate::memory::At;
 use crate::order::clock::{Clock, View};
 use crate::order::record::RecordId;
-use crate::order::{Cta, Message, Region, Views, Write, in_scope};
+use crate::order::{Certainty, Cta, Message, Region, Views, Write, in_scope};
 use crate::report::{Cause, Doubt};
 use ghost::{Ghost, Stuck};
 use liveness::Liveness;
@@ -55,6 +56,8 @@ struct Wrote {
     observed: BTreeSet<usize>,
     scope: Option<Scope>,
     messages: Vec<Rc<Message>>,
+    /// What whoever observes it comes after.
+    carry: Option<Rc<Carry>>,
     /// The value behind it, in this run.
     after: u64,
     /// So many of the first writes come before it.
@@ -475,6 +478,7 @@ impl Run<'_> {
             let plain = whole && determined && access.ty.kind != ty::Kind::Float;
             let written = Written { warp: warp as u32, lane, time, cta, atomic, after, scope, plain };
             self.note_use(key, &written, known);
+            let carry = self.overs.last_carry(key);
             let Some((_, log)) = self.flags_of.logs.get_mut(&key) else { continue };
             let (Some(change), true, false) = (change, determined, full) else {
                 log.broken = true;
@@ -498,6 +502,7 @@ impl Run<'_> {
                 observed: log.observed(known, (warp as u32, lane, time)),
                 scope,
                 messages,
+                carry,
                 after,
                 prefix: 0,
             };
@@ -600,7 +605,10 @@ impl Run<'_> {
             Write { warp, lane, time, size: question.place.2 }
         };
         let observed: Vec<Write> = told.observed.iter().map(write).collect();
+        let carries: Vec<Rc<Carry>> = told.observed.iter().filter_map(|at| log.writes[*at].carry.clone()).collect();
         self.order.observe_told(key, record, lane, observed);
+        self.take_carried(warp as usize, lane, &carries, access.scope, Certainty::Certain);
+        self.hear_ends(warp as usize, lane, &messages, access.scope, Certainty::Certain);
         self.take_messages(warp as usize, lane, &messages, access.order.acquires(), access.scope);
         self.flags_of.told.entry((warp, lane)).or_default().extend(told.writes.iter().map(|at| (key, *at)));
         let read = self.flags_of.questions[id as usize].place_of();
@@ -632,12 +640,18 @@ impl Run<'_> {
                     let before = |own: &u32| knows(&write.known, write.place(), (fence.warp, *own, fence.time));
                     let mask = lanes(fence.lanes).filter(before).fold(0, |mask, lane| mask | 1 << lane);
                     if mask != 0 {
-                        known.push(fence.views.sent(fence.cta, fence.warp, mask, fence.time));
+                        known.push((fence.cta, fence.views.sent(fence.cta, fence.warp, mask, fence.time)));
                     }
                 }
             }
-            for known in known {
+            for (from, known) in known {
                 self.order.receive(warp as u32, 1 << lane, &known);
+                if from != cta {
+                    self.order.change(warp as u32, 1 << lane, |views, _| {
+                        let own = Rc::make_mut(&mut views.known);
+                        own.released_elsewhere(&known.base.threads, Certainty::Certain);
+                    });
+                }
             }
         }
         let (time, is_real) = (self.order.time(warp as u32), self.flags_of.ghost.is_none());

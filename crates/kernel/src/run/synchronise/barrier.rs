@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use crate::code::op::{Order, Pc, Reduction, Scope, Source};
 use crate::memory::Taint;
-use crate::order::Known;
-use crate::order::clock::Object;
+use crate::order::clock::{Object, View, join};
+use crate::order::{Certainty, Cta, Known};
 use crate::report::{Doubt, Finding, Protocol, Rule};
 use crate::run::Run;
 use crate::run::warp::{Block, Fragment, lanes};
@@ -64,12 +64,22 @@ pub(in crate::run) struct Cluster {
     arrived: u32,
     known: Option<Known>,
     relaxed: Option<Known>,
-    finished: Vec<(Rc<Known>, Rc<Known>)>,
+    /// What came before releases, by the CTA of those who arrived.
+    released: Vec<(Cta, View)>,
+    finished: Vec<Rc<Finished>>,
+}
+
+/// What a wait for a phase of the cluster's barrier receives.
+struct Finished {
+    known: Known,
+    relaxed: Known,
+    released: Vec<(Cta, View)>,
 }
 
 impl Cluster {
     pub(in crate::run) fn new(object: Object, cluster: u32) -> Cluster {
-        Cluster { object, cluster, phase: 0, arrived: 0, known: None, relaxed: None, finished: Vec::new() }
+        let (released, finished) = (Vec::new(), Vec::new());
+        Cluster { object, cluster, phase: 0, arrived: 0, known: None, relaxed: None, released, finished }
     }
 }
 
@@ -291,7 +301,8 @@ impl Run<'_> {
             return;
         }
         self.effect(warp, pc, active);
-        let cluster = self.order.cluster_of(self.warps[warp].cta) as usize;
+        let cta = self.warps[warp].cta;
+        let cluster = self.order.cluster_of(cta) as usize;
         let sent = self.order.sent(warp as u32, active);
         let fenced = if order.releases() { None } else { self.released_known(warp, active, Scope::Cluster) };
         let phase = self.clusters[cluster].phase;
@@ -301,10 +312,12 @@ impl Run<'_> {
         }
         let own = &mut self.clusters[cluster];
         own.arrived += active.count_ones();
-        if order.releases() {
-            own.known.get_or_insert_default().collect(&sent);
-        } else if let Some(fenced) = fenced {
-            own.known.get_or_insert_default().collect(&fenced);
+        if let Some(known) = if order.releases() { Some(&sent) } else { fenced.as_ref() } {
+            own.known.get_or_insert_default().collect(known);
+            match own.released.iter_mut().find(|(of, _)| *of == cta) {
+                Some((_, view)) => join(view, &known.base.threads),
+                None => own.released.push((cta, Rc::clone(&known.base.threads))),
+            }
         }
         own.relaxed.get_or_insert_default().collect(&sent);
         self.settle_cluster(cluster);
@@ -331,7 +344,8 @@ impl Run<'_> {
         let mut known = own.known.take().unwrap_or_default();
         known.complete(object, phase, 0);
         let relaxed = own.relaxed.take().unwrap_or_default();
-        own.finished.push((Rc::new(known), Rc::new(relaxed)));
+        let released = std::mem::take(&mut own.released);
+        own.finished.push(Rc::new(Finished { known, relaxed, released }));
     }
 
     pub(in crate::run) fn cluster_wait(&mut self, warp: usize, pc: Pc, active: u32) {
@@ -348,11 +362,17 @@ impl Run<'_> {
     }
 
     pub(in crate::run) fn leave_cluster(&mut self, warp: usize, fragment: &Fragment, phase: u32) -> bool {
-        let cluster = self.order.cluster_of(self.warps[warp].cta) as usize;
-        let Some((known, relaxed)) = self.clusters[cluster].finished.get(phase as usize).cloned() else { return false };
+        let cta = self.warps[warp].cta;
+        let cluster = self.order.cluster_of(cta) as usize;
+        let Some(finished) = self.clusters[cluster].finished.get(phase as usize).cloned() else { return false };
         self.warps[warp].cluster_arrived &= !fragment.mask;
-        self.order.receive(warp as u32, fragment.mask, &known);
-        self.order.receive_relaxed(warp as u32, fragment.mask, &relaxed);
+        self.order.receive(warp as u32, fragment.mask, &finished.known);
+        self.order.receive_relaxed(warp as u32, fragment.mask, &finished.relaxed);
+        self.order.change(warp as u32, fragment.mask, |views, _| {
+            for (_, view) in finished.released.iter().filter(|(of, _)| *of != cta) {
+                Rc::make_mut(&mut views.known).released_elsewhere(view, Certainty::Certain);
+            }
+        });
         true
     }
 }

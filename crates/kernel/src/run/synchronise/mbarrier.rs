@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::code::op::{Order, Pc, Place, Register, Scope, Source};
 use crate::order::clock::{Clock, Object, View, waiter};
 use crate::order::record::{Handle, Kind, Path, RecordId, StrandId};
-use crate::order::{Cta, Known, Message, Region};
+use crate::order::{Certainty, Cta, Known, Message, Region};
 use crate::report::{Doubt, Finding, Protocol, Rule, Waiting};
 use crate::run::Run;
 use crate::run::taint::TOKEN;
@@ -26,6 +26,9 @@ pub(in crate::run) struct Mbarrier {
     published: Vec<Published>,
     /// What relaxed arrivals have published.
     executed: Option<Known>,
+    /// What operations come after (`over-step`): each computes from the state before it, so that whoever reads the state comes
+    /// after all that came before the operation.
+    over: Known,
     finished: Vec<Rc<Finished>>,
     this: PhaseFacts,
     last: PhaseFacts,
@@ -47,6 +50,7 @@ struct Published {
 pub(in crate::run) struct Finished {
     published: Vec<Published>,
     executed: Option<Known>,
+    over: Known,
 }
 
 /// What is asked of a phase before one run stands for all (H3).
@@ -115,6 +119,7 @@ impl Run<'_> {
                     phase: 0,
                     published: Vec::new(),
                     executed: None,
+                    over: Known::default(),
                     finished: Vec::new(),
                     this: PhaseFacts::default(),
                     last: PhaseFacts::default(),
@@ -171,6 +176,7 @@ impl Run<'_> {
             for operand in [Some(arrival.count), arrival.expect].into_iter().flatten() {
                 self.decide(warp, pc, 1 << lane, operand);
             }
+            self.use_operands(warp, lane, &[arrival.place.base, arrival.count]);
             let count = self.warps[warp].get(arrival.count, lane) as u32;
             let expect = arrival.expect.map(|source| self.warps[warp].get(source, lane) as u32);
             let views = Rc::clone(self.order.views(warp as u32, lane));
@@ -214,6 +220,7 @@ impl Run<'_> {
             self.operate(cta, at, pc, Some(operation), &sent, true);
             if let Some(to) = arrival.token {
                 let class = self.taints.class(TOKEN);
+                self.read_into(warp, lane, to, None);
                 self.warps[warp].set(to, lane, token);
                 self.set_taint(warp, to, 1 << lane, class);
             }
@@ -317,6 +324,7 @@ impl Run<'_> {
 
     /// After a change of the counts: whether the operation belongs to this phase in every run, and whether it is over.
     fn operate(&mut self, cta: Cta, at: u64, pc: Pc, by: Option<(u32, u32, u32)>, sent: &Known, arrival: bool) {
+        let clustered = self.launch.ctas_per_cluster() > 1;
         let Some(mbarrier) = self.mbarriers.get_mut(&(cta, at)) else { return };
         let mut doubts = Vec::new();
         // D1: whoever operates on a phase knows that the one before is over. Behind a wait for it, in execution order, that is
@@ -328,6 +336,9 @@ impl Run<'_> {
             }
         }
         if let Some((warp, lanes, time)) = by {
+            if clustered {
+                mbarrier.over.step_from(sent, Certainty::Certain);
+            }
             let knows = &sent.base.threads;
             mbarrier.this.operations.push((warp, lanes, time, Rc::clone(knows)));
             if arrival {
@@ -512,6 +523,7 @@ impl Run<'_> {
         for lane in lanes(passed) {
             self.warps[warp].set(to, lane, 1);
         }
+        lanes(passed | refused).for_each(|lane| self.read_into(warp, lane, to, None));
         self.set_taint(warp, to, passed, 0);
         self.set_taint(warp, to, refused, wait_taint);
         if let Some((mask, block)) = blocked {
@@ -573,6 +585,17 @@ impl Run<'_> {
             }
             let includes = |scope: Scope, cta: Cta| crate::order::in_scope(scope, cta, own, per_cluster);
             let mut messages = Vec::new();
+            if per_cluster > 1 {
+                let known = Rc::make_mut(&mut views.known);
+                known.step_from(&finished.over, Certainty::Certain);
+                known.has_passed(object, steps);
+                // The state counts whatever the scopes of its operations say (9.7.15.16): those of the release do.
+                for part in finished.published.iter().filter(|part| part.cta != own) {
+                    if includes(scope, part.cta) && includes(part.released, part.cta) {
+                        known.released_elsewhere(&part.known.base.threads, Certainty::Certain);
+                    }
+                }
+            }
             for part in &finished.published {
                 if !includes(part.seen, part.cta) || !includes(scope, part.cta) || !includes(part.released, part.cta) {
                     continue;
@@ -657,7 +680,7 @@ impl Mbarrier {
         self.count = self.next_count;
         self.pending = i64::from(self.count);
         let published = self.published.clone();
-        self.finished.push(Rc::new(Finished { published, executed: self.executed.clone() }));
+        self.finished.push(Rc::new(Finished { published, executed: self.executed.clone(), over: self.over.clone() }));
         late
     }
 }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use crate::code::op::{Cover, Op, Order, Pc, Scope};
 use crate::order::record::RecordId;
-use crate::order::{Domain, Known, Message, Region, Snapshot, in_scope, sent};
+use crate::order::{Certainty, Domain, Known, Message, Region, Snapshot, in_scope, sent};
 use crate::run::warp::lanes;
 use crate::run::{Credit, Run};
 
@@ -79,7 +79,13 @@ impl Run<'_> {
         }
         if self.options.credit == Credit::Observed {
             self.order.change(warp as u32, active, |views, lanes| {
-                before.iter().for_each(|message| views.receive(&message.known, warp as u32, lanes));
+                for message in &before {
+                    views.receive(&message.known, warp as u32, lanes);
+                    if message.cta != cta {
+                        let known = Rc::make_mut(&mut views.known);
+                        known.released_elsewhere(&message.known.base.threads, Certainty::Certain);
+                    }
+                }
             });
         }
         let known = self.order.sent(warp as u32, active);
@@ -162,7 +168,7 @@ impl Run<'_> {
     }
 
     /// Whether a read there observes what this run has written last: if it tells of itself only, or threads take turns.
-    fn observes(&self, at: (Region, u64)) -> bool {
+    pub(in crate::run) fn observes(&self, at: (Region, u64)) -> bool {
         self.options.credit == Credit::Observed || self.in_turn(at)
     }
 
@@ -190,6 +196,8 @@ impl Run<'_> {
         if observes {
             self.order.observe(at, record, lane);
         }
+        let certainty = if observes { Certainty::Certain } else { Certainty::Seen };
+        self.observe_carried(at, (record, lane), scope, certainty);
         let Some(messages) = self.messages.get(&at).cloned() else { return };
         let cta = self.warps[warp].cta;
         let per = self.launch.ctas_per_cluster();

@@ -322,7 +322,7 @@ fn rule_text(rule: Rule) -> &'static str {
             "lanes of the warp that leave this barrier out need not have ended when the others come to it"
         }
         Rule::Columns => "whether this allocation waits for another one's columns is a matter of time",
-        Rule::OwnerEnds => "only relaxed synchronisation puts this before the end of the CTA whose shared memory it is",
+        Rule::OwnerEnds => "this need not be over, in every run, before the CTA ends whose shared memory it is",
         Rule::NoComplete => "an arrival with .noComplete may be the last of its phase",
     }
 }
