@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     FalseRace,
     FalseHang,
     FalseError,
+    /// A CTA ends before an access to its memory, says the run, in whatever it believes else.
+    FalseExit,
     /// The same where the run has doubts as well: it may have been led astray.
     FalseRaceWithDoubts,
     FalseHangWithDoubts,
@@ -69,9 +71,12 @@ pub(crate) fn compare(program: &Program, readings: Readings) -> Compared {
     let mut found = kinds(program, &kernel, &model);
     for other in others {
         found.extend(kinds(program, &other, &model));
+        // Lanes of a warp of which one waits for a phase and another for a flag are doubted.
+        let mixes = program.items().any(|item| matches!(item, Item::Await { .. }))
+            && program.items().any(|item| matches!(item, Item::Wait { .. }));
         // Two orders of the turns may show different things.
         let tells_all = |own: &Kernel| own.is_sure() && !own.one_order;
-        let matters = kernel.is_proved() != other.is_proved()
+        let matters = (kernel.is_proved() != other.is_proved() && !mixes)
             || (tells_all(&kernel) && tells_all(&other) && kernel.races.is_empty() != other.races.is_empty());
         if matters && kernel.protocol.is_empty() && other.protocol.is_empty() {
             found.push(Kind::ScheduleMatters);
@@ -142,6 +147,8 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
     // To invalidate what is no mbarrier is an error to a run, and none to the axioms.
     let errors = errors && !program.items().any(|item| matches!(item, Item::Inval { .. }));
     add(errors && kernel.is_sure() && model.is_decided() && model.is_clean(), Kind::FalseError);
+    let no_exit = model.is_decided() && model.all_pairs && model.why.is_empty() && !model.ends_early();
+    add(kernel.ends_early() && no_exit, Kind::FalseExit);
     let complete =
         kernel.is_sure() && !kernel.one_order && !kernel.hang && kernel.protocol.is_empty() && kernel.other.is_empty();
     // Behind a race that is listed, accesses that come before it may be forgotten.

@@ -11,6 +11,7 @@ mod compare;
 mod differential;
 mod edits;
 mod endless;
+mod ends;
 mod fatbin;
 mod flags;
 mod footprint_fragments;

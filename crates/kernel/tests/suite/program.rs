@@ -45,6 +45,47 @@ pub(crate) enum Item {
         to: Place,
         rank: u32,
     },
+    /// The same, strongly with a scope, or an atomic operation. What is read is kept for what follows.
+    Remote {
+        what: Remote,
+        at: Place,
+        rank: u32,
+        scope: Option<Scope>,
+    },
+    /// Two elements of a vector, weakly; the second is kept.
+    RemotePair {
+        at: &'static str,
+        rank: u32,
+        writes: bool,
+    },
+    /// Stores what was kept somewhere.
+    KeptStore {
+        to: Place,
+    },
+    /// Sets a flag to something that depends on what was kept, or seems to.
+    KeptFlag {
+        at: &'static str,
+        depends: bool,
+        release: bool,
+        scope: Scope,
+    },
+    /// Asks for what was kept before anything else is done.
+    KeptWait,
+    /// Sets the flag of another CTA, or adds to it.
+    FlagRemote {
+        at: &'static str,
+        rank: u32,
+        what: Remote,
+        release: bool,
+        scope: Scope,
+    },
+    /// Waits for a flag of another CTA.
+    AwaitRemote {
+        at: &'static str,
+        rank: u32,
+        acquire: bool,
+        scope: Scope,
+    },
     Red {
         to: Place,
         scope: Scope,
@@ -295,8 +336,9 @@ pub(crate) enum Item {
 impl Item {
     /// Whether it is the same whoever does it: no value of its own is written.
     fn is_shared(self) -> bool {
-        use Item::{FlagSet, IfZero, Red, RedAsync, RemoteStore, Store, StoreAsync, Ticket};
+        use Item::{FlagSet, IfZero, Red, RedAsync, Remote, RemotePair, RemoteStore, Store, StoreAsync, Ticket};
         let has_value = matches!(self, FlagSet { .. } | IfZero { .. } | Red { .. } | RedAsync { .. })
+            || matches!(self, Remote { .. } | RemotePair { .. })
             || matches!(self, RemoteStore { .. } | Store { .. } | StoreAsync { .. } | Ticket { .. });
         !has_value
     }
@@ -365,6 +407,30 @@ pub(crate) struct Text {
 pub(crate) const GLOBALS: [&str; 2] = ["ga", "gb"];
 pub(crate) const SHARED: [&str; 2] = ["sa", "sb"];
 pub(crate) const MBARRIERS: [&str; 2] = ["ma", "mb"];
+/// An access to the memory of another CTA.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Remote {
+    Load,
+    Store,
+    Red,
+    Add,
+    Exchange,
+}
+
+impl Remote {
+    /// The instruction, on a number of so many bits.
+    fn text(self, how: &str, bits: u32, to: &str, value: u32) -> String {
+        let kind = format!("{how}.shared::cluster");
+        match self {
+            Remote::Load => format!("ld.{kind}.u{bits} {to}, [%r1];"),
+            Remote::Store => format!("st.{kind}.u{bits} [%r1], {value};"),
+            Remote::Red => format!("red.{kind}.add.u{bits} [%r1], {value};"),
+            Remote::Add => format!("atom.{kind}.add.u{bits} {to}, [%r1], {value};"),
+            Remote::Exchange => format!("atom.{kind}.exch.b{bits} {to}, [%r1], {value};"),
+        }
+    }
+}
+
 /// What gives a lock back.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum By {
@@ -428,6 +494,54 @@ impl Line {
             Item::RemoteStore { to, rank } => {
                 let mut lines = mapped(to.name, to.offset, rank, "r1");
                 lines.push(format!("st.shared::cluster.u64 [%r1], {};", id + 1));
+                lines
+            }
+            Item::Remote { what, at, rank, scope } => {
+                let mut lines = mapped(at.name, at.offset, rank, "r1");
+                let how = scope.map_or("weak".to_owned(), |scope| format!("relaxed.{}", scope.word()));
+                lines.push(what.text(&how, 64, "%kept", id + 1));
+                lines
+            }
+            Item::RemotePair { at, rank, writes } => {
+                let mut lines = mapped(at, 0, rank, "r1");
+                lines.push(if writes {
+                    format!("st.shared::cluster.v2.u64 [%r1], {{{}, {}}};", id + 1, id + 2)
+                } else {
+                    format!("ld.shared::cluster.v2.u64 {{%v{id}, %kept}}, [%r1];")
+                });
+                lines
+            }
+            Item::KeptStore { to } => one(format!("st.weak.{}.u64 {}, %kept;", space(to.name), address(to))),
+            Item::KeptFlag { at, depends, release, scope } => {
+                let order = if release { "release" } else { "relaxed" };
+                let mut lines = vec!["cvt.u32.u64 %low, %kept;".to_owned()];
+                if !depends {
+                    lines.push("and.b32 %low, %low, 0;".to_owned());
+                }
+                lines.push("or.b32 %low, %low, 1;".to_owned());
+                lines.push(format!("st.{order}.{}.{}.u32 [{at}], %low;", scope.word(), space(at)));
+                lines
+            }
+            Item::KeptWait => vec![
+                format!("W{thread}_{id}:"),
+                "setp.gt.u64 %p1, %kept, 1000;".to_owned(),
+                format!("@%p1 bra W{thread}_{id};"),
+            ],
+            Item::FlagRemote { at, rank, what, release, scope } => {
+                let order = if release { "release" } else { "relaxed" };
+                let mut lines = mapped(at, 0, rank, "r1");
+                lines.push(what.text(&format!("{order}.{}", scope.word()), 32, &format!("%g{id}"), 1));
+                lines
+            }
+            Item::AwaitRemote { at, rank, acquire, scope } => {
+                let order = if acquire { "acquire" } else { "relaxed" };
+                let mut lines = mapped(at, 0, rank, "r1");
+                lines.extend([
+                    format!("W{thread}_{id}:"),
+                    Remote::Load.text(&format!("{order}.{}", scope.word()), 32, "%f1", 0),
+                    "setp.eq.u32 %p1, %f1, 0;".to_owned(),
+                    format!("@%p1 bra W{thread}_{id};"),
+                ]);
                 lines
             }
             Item::Red { to, scope } => {
@@ -720,6 +834,10 @@ impl Program {
                 item,
                 Item::RemoteLoad { .. }
                     | Item::RemoteStore { .. }
+                    | Item::Remote { .. }
+                    | Item::RemotePair { .. }
+                    | Item::FlagRemote { .. }
+                    | Item::AwaitRemote { .. }
                     | Item::Arrive { rank: Some(_), .. }
                     | Item::Multicast { .. }
                     | Item::BulkPeer { .. }
@@ -728,6 +846,14 @@ impl Program {
             )
         };
         self.items().any(names_others) || !self.items().any(|item| matches!(item, Item::Together { .. }))
+    }
+
+    /// Whether threads keep what they have read from other CTAs.
+    fn keeps(&self) -> bool {
+        self.items().any(|item| {
+            matches!(item, Item::Remote { .. } | Item::RemotePair { .. } | Item::KeptStore { .. })
+                || matches!(item, Item::KeptFlag { .. } | Item::KeptWait)
+        })
     }
 
     /// The most threads of a CTA.
@@ -766,6 +892,9 @@ impl Program {
         for (index, thread) in self.threads.iter().enumerate() {
             let cluster = if self.is_clustered() { 0 } else { thread.cta };
             out.line(&format!("P{index}@cta {}, cluster {cluster}, gpu 0 {{", thread.cta), None);
+            if self.keeps() {
+                out.line("mov.u64 %kept, 0;", None);
+            }
             for line in &thread.lines {
                 for text in line.text(index) {
                     out.line(&text, Some(line.id));
@@ -901,6 +1030,11 @@ impl Program {
         out.line(".reg .pred %p<4>;", None);
         out.line(".reg .u32 %f<4>, %r<4>, %nr<4>, %k<8>, %g<256>;", None);
         out.line(".reg .u64 %v<256>, %t<256>;", None);
+        if self.keeps() {
+            out.line(".reg .u64 %kept;", None);
+            out.line(".reg .u32 %low;", None);
+            out.line("mov.u64 %kept, 0;", None);
+        }
         out.line("mov.u32 %k0, %tid.x;", None);
         match layout {
             Layout::Warps => {

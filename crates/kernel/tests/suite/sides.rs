@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencepost_check::model::readings::Settings;
 use fencepost_check::options::{CrossCheck, Wanted};
 use fencepost_check::{Budget, Models, Options, check, load};
-use fencepost_kernel::check::{may_be_observed, with_flags};
+use fencepost_kernel::check::{may_be_observed, may_end_early, with_flags};
 use fencepost_kernel::code::{Module, decode};
 use fencepost_kernel::footprint::tensor_map::{Element, TensorMap};
 use fencepost_kernel::launch::{Argument, BufferSpec, Contents, Launch};
@@ -69,6 +69,11 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
+    /// A CTA ends while another accesses its shared memory.
+    pub(crate) fn ends_early(&self) -> bool {
+        self.protocol.iter().any(|what| what.starts_with("ExitBeforeAccess"))
+    }
+
     pub(crate) fn is_clean(&self) -> bool {
         self.races.is_empty() && !self.hang && self.protocol.is_empty() && self.other.is_empty()
     }
@@ -100,6 +105,10 @@ pub(crate) struct Model {
 impl Model {
     pub(crate) fn is_decided(&self) -> bool {
         self.race_free.is_some() && self.ends.is_some() && self.protocol_kept.is_some()
+    }
+
+    pub(crate) fn ends_early(&self) -> bool {
+        self.undefined.contains("exit-before-access")
     }
 
     pub(crate) fn is_clean(&self) -> bool {
@@ -166,7 +175,7 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
     };
     let once = |credit: Credit| Run::new(&module, entry, &launch, options(credit)).run();
     let first = once(Credit::Determined);
-    let by_reads = |doubt: &Doubt| matches!(doubt, Doubt::Decided { by: Cause::Read, .. });
+    let by_reads = |doubt: &Doubt| matches!(doubt, Doubt::Decided { by: Cause::Read, .. }) || may_end_early(doubt);
     let through_memory = !first.is_clean() && (!first.flags.is_empty() || first.doubts.iter().any(by_reads));
     // Waits for flags that are the same in every run, and turns that threads take.
     let flags = through_memory.then(|| with_flags(&module, entry, &launch, &first, &options(Credit::Flags))).flatten();
@@ -191,7 +200,8 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
         kernel.one_order = !kernel.is_clean();
         return kernel;
     }
-    if first.flags.is_empty() && !first.findings.iter().any(may_be_observed) {
+    let observes = first.findings.iter().any(may_be_observed) || first.doubts.iter().any(may_end_early);
+    if first.flags.is_empty() && !observes {
         let hold = first.late.iter().next().copied().filter(|_| first.findings.is_empty());
         let mut kernel = of_outcome(&text, &module, first);
         if hold.is_some() {
