@@ -125,7 +125,9 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
     {
         return report;
     }
-    if first.is_clean() || (first.flags.is_empty() && !first.doubts.iter().any(by_reads)) {
+    // A swap that has failed may succeed in another schedule.
+    let may_swap = first.doubts.iter().any(|doubt| matches!(doubt, Doubt::MaySwap { .. }));
+    if first.is_clean() || (first.flags.is_empty() && !first.doubts.iter().any(by_reads) && !may_swap) {
         return question.settled(&question.plain(Credit::Determined, 0), first);
     }
     // Who waits for ever, or was not followed to the end, needs no proof.
@@ -139,7 +141,7 @@ pub fn check(module: &Module, entry: &Entry, launch: &Launch, limits: &Limits) -
     }
     // Else, what one run has seen of it, another need not see.
     let observes = first.findings.iter().any(may_be_observed) || first.doubts.iter().any(may_end_early);
-    let mut report = if first.flags.is_empty() && !observes {
+    let mut report = if first.flags.is_empty() && !observes && !may_swap {
         question.settled(&question.plain(Credit::Determined, 0), first)
     } else {
         question.some_schedules(&first)
@@ -312,9 +314,14 @@ impl Question<'_> {
             }
         }
         let flags = first.flags.iter().map(|pc| Doubt::Flags { pc: *pc });
+        doubts.extend(flags);
         // What one schedule has shown does not hold in all of them.
-        let ends = first.doubts.iter().filter(|doubt| may_end_early(doubt)).cloned();
-        report.doubts = doubts.into_iter().chain(flags).chain(ends).collect::<BTreeSet<Doubt>>().into_iter().collect();
+        doubts.extend(first.doubts.iter().filter(|doubt| may_end_early(doubt)).cloned());
+        // What these runs have not seen is still what is missing for a proof.
+        if report.findings.is_empty() {
+            doubts.extend(first.doubts.iter().cloned());
+        }
+        report.doubts = doubts.into_iter().collect();
         report
     }
 }

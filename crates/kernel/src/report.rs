@@ -268,6 +268,17 @@ pub enum Doubt {
     },
     /// An access out of bounds would have ended the kernel: it was not followed much further.
     Fault,
+    /// A compare-and-swap that failed in this run: in another execution it may swap, and then races with the other instruction.
+    MaySwap {
+        pc: Pc,
+        with: Pc,
+    },
+    /// Two accesses that an observation may order, and more of those than are kept.
+    Unobserved {
+        pc: Pc,
+        with: Pc,
+        cap: Cap,
+    },
     /// Accesses were forgotten.
     Crowded,
     Steps,
@@ -291,6 +302,15 @@ pub enum Doubt {
         pc: Pc,
         why: String,
     },
+}
+
+/// What is kept only up to a number.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Cap {
+    /// Strong writes of one place, and reads that have observed them.
+    Observations(usize),
+    /// Accesses that came before one write, and for which it stands.
+    StandsFor(usize),
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

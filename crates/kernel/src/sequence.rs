@@ -148,10 +148,12 @@ pub fn between(first: &Footprint, second: &Footprint, buffers: u32) -> Between {
     for (place, accesses) in second.cells.range(..(buffers, 0)) {
         for a in first.cells.get(place).into_iter().flatten() {
             for b in accesses {
-                if a.bytes & b.bytes == 0 || !(a.record.kind.writes() || b.record.kind.writes()) {
+                if a.bytes & b.bytes == 0 || !(a.record.kind.may_write() || b.record.kind.may_write()) {
                     continue;
                 }
-                if are_strong(&a.record, &b.record) {
+                // Whether a compare-and-swap fails may depend on the other launch.
+                let one_writes = a.record.kind.writes() || b.record.kind.writes();
+                if !one_writes || are_strong(&a.record, &b.record) {
                     synchronise = true;
                     continue;
                 }
@@ -167,6 +169,6 @@ pub fn between(first: &Footprint, second: &Footprint, buffers: u32) -> Between {
 /// Morally strong (8.7): two grids are in one scope only from `.gpu` on.
 fn are_strong(a: &Record, b: &Record) -> bool {
     let wide = |record: &Record| matches!(record.strong, Some(Scope::Gpu | Scope::Sys));
-    let is_memory = |record: &Record| matches!(record.kind, Kind::Read | Kind::Write | Kind::Atomic);
+    let is_memory = |record: &Record| matches!(record.kind, Kind::Read | Kind::Write | Kind::Atomic | Kind::Attempt);
     wide(a) && wide(b) && a.size == b.size && is_memory(a) && is_memory(b)
 }

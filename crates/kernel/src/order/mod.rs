@@ -2,6 +2,7 @@
 //!
 //! The rules are those of `models/ptx.cat`, as clocks: see docs/kernels.md. Nothing here executes instructions.
 
+mod behind;
 pub mod clock;
 mod observed;
 mod ordered;
@@ -11,21 +12,24 @@ pub mod record;
 mod shadow;
 mod views;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use behind::Behind;
 use clock::{Lane, Object, Time, Warp};
 use observed::Observed;
+use observed::Sight;
 pub use observed::{Write, links};
 use ordered::{Facts, Later};
 pub use over::Certainty;
 use policy::Policy;
-use record::{Handle, Kind, Path, Record, RecordId, Strand, StrandId, StrandKind};
+use record::{Commutes, Handle, Kind, Path, Record, RecordId, Strand, StrandId, StrandKind};
 pub use shadow::Region;
 use shadow::{Entry, Shadow, StandsFor};
 pub use views::{Cta, Domain, Known, Message, Snapshot, Views, sent};
 
 use crate::code::op::{Pc, Scope};
+use crate::report::Cap;
 
 /// Lanes of a warp that know the same.
 struct Lanes {
@@ -82,8 +86,13 @@ pub struct Order {
     strands: Vec<Strand>,
     shadow: Shadow,
     observed: Observed,
+    behind: Behind,
     memo: Memo,
     pub races: BTreeMap<RaceKey, Race>,
+    /// Races if a compare-and-swap swaps that has failed in this run.
+    pub swap_races: BTreeSet<SwapRace>,
+    /// Two accesses of which it is not known whether an observation orders them: more of those than are kept.
+    pub capped: BTreeSet<(Pc, Pc, Cap)>,
     /// More accesses than are kept: some were forgotten that a later one might race with.
     pub crowded: bool,
     /// Regions that are accessed through other proxies than the generic one; of the others less is kept.
@@ -95,6 +104,13 @@ pub struct Order {
     pub pairs_read: bool,
     /// Warps that only end were taken to have their parts of a `wgmma`.
     pub idle: bool,
+}
+
+/// A compare-and-swap that has failed, by its warp and instruction, and the instruction that it would race with.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct SwapRace {
+    pub swap: (Warp, Pc),
+    pub with: Pc,
 }
 
 /// One access to be checked.
@@ -109,6 +125,9 @@ pub struct Touch<'a> {
     /// The write leaves memory as it is: it does not race with another write of the same.
     pub same_value: bool,
 }
+
+/// Swaps that are told apart by their warps.
+const MOST_SWAP_RACES: usize = 1 << 14;
 
 /// Accesses of one kind to one cell that are kept: each further one is compared with all of them.
 const CROWD: usize = 512;
@@ -128,8 +147,11 @@ impl Order {
             strands: Vec::new(),
             shadow: Shadow::default(),
             observed: Observed::new(ctas_per_cluster),
+            behind: Behind::default(),
             memo: Memo::new(),
             races: BTreeMap::new(),
+            swap_races: BTreeSet::new(),
+            capped: BTreeSet::new(),
             crowded: false,
             mixed,
             cells_checked: 0,
@@ -303,13 +325,20 @@ impl Order {
         });
     }
 
+    /// Of an atomic operation: whether its order matters to others of its kind, and whether somebody gets its result.
+    pub fn set_atomic(&mut self, id: RecordId, commutes: Option<Commutes>, returns: bool) {
+        let record = &mut self.records[id as usize];
+        (record.commutes, record.returns) = (commutes, returns);
+    }
+
     pub fn record_at(&self, id: RecordId) -> &Record {
         &self.records[id as usize]
     }
 
-    /// In this run, reads observe writes.
-    pub fn set_observing(&mut self) {
+    /// In this run, reads observe writes; `of_this_run`: it tells of itself only.
+    pub fn set_observing(&mut self, of_this_run: bool) {
         self.observed.on = true;
+        self.observed.of_this_run = of_this_run;
     }
 
     /// A lane has written to a place that strong reads may observe.
@@ -390,6 +419,7 @@ impl Order {
             facts: &facts,
             records: &self.records,
             observed: &mut self.observed,
+            behind: &mut self.behind,
             later,
             id: touch.record,
             lane: touch.lane,
@@ -401,8 +431,9 @@ impl Order {
             repeats: false,
             any_repeats: false,
             races: Vec::new(),
-            unordered_writer: false,
-            disturbed: Vec::new(),
+            swap_races: Vec::new(),
+            capped: Vec::new(),
+            outcome: Touched::default(),
             crowded: false,
         };
         let region = touch.region;
@@ -413,15 +444,32 @@ impl Order {
         self.cells_checked += last - first + 1;
         self.crowded |= check.crowded;
         self.repeated |= check.any_repeats;
-        let (races, unordered_writer, disturbed) = (check.races, check.unordered_writer, check.disturbed);
+        let (races, swap_races, capped, mut touched) = (check.races, check.swap_races, check.capped, check.outcome);
         if record.kind.writes() {
             self.observed.overwrite(region, touch.start, touch.len, record.kind);
         }
-        let raced = !races.is_empty();
+        touched.raced = !races.is_empty();
         for (entry, lane, number) in races {
             self.race(entry, lane, touch, &record, number);
         }
-        Touched { raced, unordered_writer, disturbed }
+        for (entry, cap) in capped {
+            self.capped.insert((self.records[entry as usize].pc, record.pc, cap));
+        }
+        swap_races.into_iter().for_each(|entry| self.swap_race(entry, &record));
+        touched
+    }
+
+    /// Neither of the two writes in this run.
+    fn swap_race(&mut self, entry: RecordId, later: &Record) {
+        let earlier = self.records[entry as usize];
+        for (own, other) in [(&earlier, later), (later, &earlier)] {
+            if own.kind == Kind::Attempt && self.swap_races.len() < MOST_SWAP_RACES {
+                self.swap_races.insert(SwapRace { swap: (own.warp, own.pc), with: other.pc });
+            } else if own.kind == Kind::Attempt {
+                // Of a warp that there is not, nothing is known.
+                self.swap_races.insert(SwapRace { swap: (Warp::MAX, own.pc), with: other.pc });
+            }
+        }
     }
 
     fn race(&mut self, entry: RecordId, lane: Lane, touch: &Touch, record: &Record, number: u64) {
@@ -486,6 +534,10 @@ pub struct Touched {
     pub unordered_writer: bool,
     /// Strong reads before this write that are not ordered with it.
     pub disturbed: Vec<RecordId>,
+    /// A strong write before this one is not ordered with it: what the two leave depends on their order.
+    pub undetermined: bool,
+    /// Compare-and-swaps before this that have failed, and are not ordered with it: each might have written.
+    pub attempts: Vec<RecordId>,
 }
 
 fn add(groups: &mut Vec<(u32, Rc<Views>)>, mask: u32, views: Rc<Views>) {
@@ -551,6 +603,7 @@ struct Check<'a> {
     facts: &'a Facts<'a>,
     records: &'a [Record],
     observed: &'a mut Observed,
+    behind: &'a mut Behind,
     later: Later<'a>,
     id: RecordId,
     lane: Lane,
@@ -563,8 +616,9 @@ struct Check<'a> {
     /// Accesses to the cell under way that come before through a strand, lane by lane.
     through: Vec<(RecordId, Lane)>,
     races: Vec<(RecordId, Lane, u64)>,
-    unordered_writer: bool,
-    disturbed: Vec<RecordId>,
+    swap_races: Vec<RecordId>,
+    capped: Vec<(RecordId, Cap)>,
+    outcome: Touched,
     crowded: bool,
 }
 
@@ -580,14 +634,15 @@ impl Check<'_> {
         }
         if kind == Kind::Read {
             let (warp, path, lane) = (self.later.record.warp, self.later.record.path, 1u32 << self.lane);
-            let (records, later) = (self.records, self.later.record);
+            let (records, later, id, behind) = (self.records, self.later.record, self.id, &mut *self.behind);
             // Of one lane and proxy the last read stands for those before it.
             if path.strand().is_none() {
                 cell.readers.retain(|own| {
                     let record = &records[own.record as usize];
                     let stands = record.warp == warp && record.path == path && own.bytes & !bytes == 0;
-                    if stands && races_no_more(record, later, own.bytes == bytes) {
+                    if stands && own.lanes & lane != 0 && races_no_more(record, later, own.bytes == bytes) {
                         own.lanes &= !lane;
+                        behind.forget(id, (own.record, lane), record);
                     }
                     own.lanes != 0
                 });
@@ -599,9 +654,15 @@ impl Check<'_> {
         for earlier in cell.readers.iter() {
             self.against(number, earlier, bytes, &cell.readers);
         }
-        let repeats = self.repeats;
-        self.any_repeats |= repeats;
-        if repeats {
+        if kind == Kind::Attempt {
+            cell.writers.retain(|own| !self.forget(own, bytes));
+            cell.readers.retain(|own| !self.forget(own, bytes));
+            cell.writers.push(entry);
+            self.crowded |= cell.writers.keep_at_most(CROWD);
+            return;
+        }
+        self.any_repeats |= self.repeats;
+        if self.repeats {
             // A second write of the same value must come after all that the first came after.
             let before = std::mem::take(&mut cell.before);
             self.same_value = false;
@@ -639,18 +700,12 @@ impl Check<'_> {
             if self.ordered(earlier.record, &record, lane) {
                 continue;
             }
-            if self.later.record.kind.writes() && self.through_strand(earlier, bytes, &record, lane, readers) {
+            if self.later.record.kind.may_write() && self.through_strand(earlier, bytes, &record, lane, readers) {
                 self.through.push((earlier.record, lane));
                 continue;
             }
             if self.morally_strong(&record) {
-                self.unordered_writer |= record.kind.writes() && self.later.record.kind != Kind::Write;
-                if self.later.record.kind.writes()
-                    && record.kind != Kind::Write
-                    && self.disturbed.last() != Some(&earlier.record)
-                {
-                    self.disturbed.push(earlier.record);
-                }
+                self.compete(earlier, &record, bytes);
                 continue;
             }
             let one_proxy = matches!(
@@ -661,13 +716,42 @@ impl Check<'_> {
                 self.repeats = true;
                 continue;
             }
-            if self.observed.on && self.was_observed(number, earlier, bytes, &record, lane) {
-                continue;
-            }
-            if self.races.len() < 64 {
-                self.races.push((earlier.record, lane, number));
+            let sight =
+                if self.observed.on { self.was_observed(number, earlier, bytes, &record, lane) } else { Sight::None };
+            match sight {
+                Sight::Before => {}
+                Sight::Unknown(cap) => self.capped.push((earlier.record, cap)),
+                Sight::None if !record.kind.writes() && !self.later.record.kind.writes() => {
+                    self.swap_races.push(earlier.record);
+                }
+                Sight::None if self.races.len() < 64 => self.races.push((earlier.record, lane, number)),
+                Sight::None => {}
             }
         }
+    }
+
+    /// Two strong operations that may come in either order: what they read may depend on it, and what they leave.
+    fn compete(&mut self, earlier: &Entry, record: &Record, bytes: u8) {
+        let later = self.later.record;
+        if record.kind == Kind::Attempt && self.outcome.attempts.last() != Some(&earlier.record) {
+            self.outcome.attempts.push(earlier.record);
+        }
+        self.outcome.unordered_writer |= record.kind.writes() && later.kind != Kind::Write;
+        if record.kind.writes() && later.kind.writes() {
+            let stores = record.kind == Kind::Write && later.kind == Kind::Write && earlier.bytes == bytes;
+            let commutes = record.commutes.is_some() && record.commutes == later.commutes;
+            self.outcome.undetermined |= !commutes && !(self.same_value && stores);
+        }
+        if !later.kind.may_write() {
+            return;
+        }
+        if record.kind != Kind::Write && self.outcome.disturbed.last() != Some(&earlier.record) {
+            self.outcome.disturbed.push(earlier.record);
+        }
+        let (facts, records, last, own) = (self.facts, self.records, self.later, self.lane);
+        let comes_before = |read: RecordId, lane: Lane| facts.ordered(&records[read as usize], lane, &last, own);
+        let once = later.kind.writes();
+        self.outcome.disturbed.extend(self.behind.unordered(earlier.record, once, comes_before));
     }
 
     fn ordered(&mut self, id: RecordId, record: &Record, lane: Lane) -> bool {
@@ -676,24 +760,30 @@ impl Check<'_> {
     }
 
     /// A write comes before by observation, and all that it stands for by itself.
-    fn was_observed(&self, number: u64, entry: &Entry, bytes: u8, earlier: &Record, lane: Lane) -> bool {
-        let Some(forgotten) = self.observed.forgotten(entry.stands_for) else { return false };
+    fn was_observed(&self, number: u64, entry: &Entry, bytes: u8, earlier: &Record, lane: Lane) -> Sight {
+        let sight = self.is_observed(number, entry.bytes & bytes, earlier, lane);
+        if sight == Sight::None {
+            return sight;
+        }
+        let Some(forgotten) = self.observed.forgotten(entry.stands_for) else {
+            return Sight::Unknown(self.observed.most_forgotten());
+        };
         let comes_before = |record: &Record, lane: Lane, common: u8| {
             let neither_writes = !record.kind.writes() && !self.later.record.kind.writes();
-            neither_writes
-                || common == 0
-                || self.facts.ordered(record, lane, &self.later, self.lane)
-                || self.is_observed(number, common, record, lane)
+            if neither_writes || common == 0 || self.facts.ordered(record, lane, &self.later, self.lane) {
+                return Sight::Before;
+            }
+            self.is_observed(number, common, record, lane)
         };
-        self.is_observed(number, entry.bytes & bytes, earlier, lane)
-            && forgotten.iter().all(|(id, lanes, own)| {
-                let record = &self.records[*id as usize];
-                (0..32).filter(|lane| lanes & (1 << lane) != 0).all(|lane| comes_before(record, lane, own & bytes))
-            })
+        forgotten.iter().fold(sight, |sight, (id, lanes, own)| {
+            let record = &self.records[*id as usize];
+            let lanes = (0..32).filter(|lane| lanes & (1 << lane) != 0);
+            lanes.fold(sight, |sight, lane| sight.and(comes_before(record, lane, own & bytes)))
+        })
     }
 
     /// Observed by a read that comes before the later access (8.9.5).
-    fn is_observed(&self, number: u64, common: u8, earlier: &Record, lane: Lane) -> bool {
+    fn is_observed(&self, number: u64, common: u8, earlier: &Record, lane: Lane) -> Sight {
         let (later, own) = (&self.later, self.lane);
         let is_itself = |reader: &Record, lane: Lane| {
             (reader.warp, lane, reader.time) == (later.record.warp, own, later.record.time)
@@ -759,7 +849,8 @@ impl Check<'_> {
             return false;
         }
         let record = self.records[earlier.record as usize];
-        if !races_no_more(&record, self.later.record, earlier.bytes == bytes) {
+        let later = self.later.record;
+        if !races_no_more(&record, later, earlier.bytes == bytes) || !decides_no_more(&record, later) {
             return false;
         }
         let mut lanes = earlier.lanes;
@@ -771,6 +862,7 @@ impl Check<'_> {
                 return false;
             }
         }
+        self.behind.forget(self.id, (earlier.record, earlier.lanes), &record);
         true
     }
 
@@ -816,6 +908,17 @@ fn races_no_more(earlier: &Record, later: &Record, same_bytes: bool) -> bool {
         (a, b) => a == b,
     };
     alike && same_path && earlier.strong.is_some_and(|scope| scope >= later_scope)
+}
+
+/// Whether the later access stands for the earlier one in what a third reads or leaves. A compare-and-swap that fails writes
+/// nothing: it stands for reads, and for itself in an earlier round. A read-modify-write keeps something of what was there
+/// before: a third that commutes with it, and need not come after that, leaves another value.
+fn decides_no_more(earlier: &Record, later: &Record) -> bool {
+    if later.kind == Kind::Attempt {
+        let again = earlier.kind == Kind::Attempt && (earlier.warp, earlier.pc) == (later.warp, later.pc);
+        return again || earlier.kind == Kind::Read;
+    }
+    later.commutes.is_none() || !earlier.kind.may_write() || earlier.commutes == later.commutes
 }
 
 /// Whether two operations include each other in their scopes.

@@ -11,6 +11,7 @@ use super::clock::{Lane, Time, Warp};
 use super::in_scope;
 use super::record::{Kind, Path, Record, RecordId};
 use super::shadow::{Entry, Region, StandsFor};
+use crate::report::Cap;
 
 /// The write of a lane to a place. Elements of a vector are writes of their own (8.2.4), to places of their own.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -44,6 +45,26 @@ struct Observation {
     seen: Seen,
 }
 
+/// Whether an access comes before another by observation.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Sight {
+    Before,
+    None,
+    /// More was to be kept than is.
+    Unknown(Cap),
+}
+
+impl Sight {
+    /// Both come before.
+    pub(super) fn and(self, other: Sight) -> Sight {
+        match (self, other) {
+            (Sight::None, _) | (_, Sight::None) => Sight::None,
+            (Sight::Before, other) => other,
+            (unknown, _) => unknown,
+        }
+    }
+}
+
 /// One place in memory.
 #[derive(Default)]
 struct Place {
@@ -54,9 +75,11 @@ struct Place {
     chain: usize,
     last: Option<Record>,
     observations: Vec<Observation>,
+    /// There were more writes or observations than are kept.
+    cut: bool,
 }
 
-/// Writes and observations of one place that are kept. What is not kept orders nothing.
+/// Writes and observations of one place that are kept. Whether more would order anything is not known.
 const MOST: usize = 1 << 14;
 
 /// Bytes of the widest element that is written strongly.
@@ -71,14 +94,31 @@ const MOST_FORGOTTEN: usize = 256;
 pub(super) struct Observed {
     /// In this run reads observe writes.
     pub(super) on: bool,
+    /// It tells of itself only. Else a compare-and-swap also stands for attempts of its thread that fail in other executions, and
+    /// that nobody observes.
+    pub(super) of_this_run: bool,
     places: BTreeMap<(Region, u64), Place>,
     forgotten: Vec<Vec<Forgotten>>,
     ctas_per_cluster: u32,
+    most: usize,
+    most_forgotten: usize,
 }
 
 impl Observed {
     pub(super) fn new(ctas_per_cluster: u32) -> Observed {
-        Observed { on: false, places: BTreeMap::new(), forgotten: Vec::new(), ctas_per_cluster }
+        Observed {
+            on: false,
+            of_this_run: false,
+            places: BTreeMap::new(),
+            forgotten: Vec::new(),
+            ctas_per_cluster,
+            most: MOST,
+            most_forgotten: MOST_FORGOTTEN,
+        }
+    }
+
+    pub(super) fn most_forgotten(&self) -> Cap {
+        Cap::StandsFor(self.most_forgotten)
     }
 
     /// These are forgotten behind a strong write.
@@ -88,7 +128,7 @@ impl Observed {
             let Some(others) = self.forgotten(entry.stands_for) else { return StandsFor::Many };
             list.push((entry.record, entry.lanes, entry.bytes));
             list.extend_from_slice(others);
-            if list.len() > MOST_FORGOTTEN {
+            if list.len() > self.most_forgotten {
                 return StandsFor::Many;
             }
         }
@@ -124,13 +164,14 @@ impl Observed {
 
     /// A lane has written there strongly: a store, or an atomic operation that read what was there.
     pub(super) fn write(&mut self, at: (Region, u64), record: &Record, lane: Lane) {
-        let per = self.ctas_per_cluster;
+        let (per, most) = (self.ctas_per_cluster, self.most);
         let place = self.places.entry(at).or_default();
         let goes_on = record.kind == Kind::Atomic && place.last.is_some_and(|last| links(&last, record, per));
-        if !goes_on || place.writes.len() >= MOST {
+        place.cut |= place.writes.len() >= most;
+        if !goes_on || place.cut {
             place.end_chain();
         }
-        if place.writes.len() < MOST {
+        if !place.cut {
             place.last = Some(*record);
             place.writes.push(Write { warp: record.warp, lane, time: record.time, size: record.size });
         }
@@ -138,11 +179,11 @@ impl Observed {
 
     /// A strong read of a lane returns what was written there last.
     pub(super) fn read(&mut self, at: (Region, u64), reader: &Record, lane: Lane) {
-        let per = self.ctas_per_cluster;
+        let (per, most) = (self.ctas_per_cluster, self.most);
         let Some(place) = self.places.get_mut(&at) else { return };
         let seen = place.chain..place.writes.len();
         if !seen.is_empty() && place.last.is_some_and(|last| links(&last, reader, per)) {
-            place.add(Observation { reader: *reader, lane, seen: Seen::Chain(seen) });
+            place.add(Observation { reader: *reader, lane, seen: Seen::Chain(seen) }, most);
         }
     }
 
@@ -150,7 +191,7 @@ impl Observed {
     pub(super) fn told(&mut self, at: (Region, u64), reader: &Record, lane: Lane, writes: Vec<Write>) {
         if !writes.is_empty() {
             let observation = Observation { reader: *reader, lane, seen: Seen::Told(writes) };
-            self.places.entry(at).or_default().add(observation);
+            self.places.entry(at).or_default().add(observation, self.most);
         }
     }
 
@@ -161,13 +202,22 @@ impl Observed {
         earlier: &Record,
         lane: Lane,
         comes_before: impl Fn(&Record, Lane) -> bool,
-    ) -> bool {
-        if self.places.is_empty() || earlier.strong.is_none() || !matches!(earlier.kind, Kind::Write | Kind::Atomic) {
-            return false;
+    ) -> Sight {
+        // The read of an atomic operation is one operation with its write (8.9.5).
+        let may_be_observed = match earlier.kind {
+            Kind::Write | Kind::Atomic => true,
+            Kind::Read => self.of_this_run,
+            _ => false,
+        };
+        if self.places.is_empty() || earlier.strong.is_none() || !may_be_observed {
+            return Sight::None;
         }
         let from = bytes.start.saturating_sub(WIDEST - 1);
-        let mut places = self.places.range((region, from)..(region, bytes.end));
-        places.any(|((_, at), place)| place.has_observed((*at, bytes), earlier, lane, &comes_before))
+        let places = || self.places.range((region, from)..(region, bytes.end));
+        if places().any(|((_, at), place)| place.has_observed((*at, bytes), earlier, lane, &comes_before)) {
+            return Sight::Before;
+        }
+        if places().any(|(_, place)| place.cut) { Sight::Unknown(Cap::Observations(self.most)) } else { Sight::None }
     }
 }
 
@@ -177,7 +227,7 @@ impl Place {
         self.last = None;
     }
 
-    fn add(&mut self, observation: Observation) {
+    fn add(&mut self, observation: Observation, most: usize) {
         // A read that sees no more than one before it in the same thread adds nothing.
         let adds = |own: &Observation| match (&own.seen, &observation.seen) {
             (Seen::Chain(own), Seen::Chain(new)) => own.start > new.start || own.end < new.end,
@@ -186,7 +236,8 @@ impl Place {
         };
         let of_lane = |own: &&Observation| (own.reader.warp, own.lane) == (observation.reader.warp, observation.lane);
         let is_new = self.observations.iter().rev().find(of_lane).is_none_or(adds);
-        if is_new && self.observations.len() < MOST {
+        self.cut |= is_new && self.observations.len() >= most;
+        if is_new && self.observations.len() < most {
             self.observations.push(observation);
         }
     }
@@ -221,7 +272,18 @@ mod tests {
     use crate::code::op::Scope;
 
     fn record(warp: Warp, time: Time, kind: Kind, strong: Option<Scope>) -> Record {
-        Record { pc: 0, cta: warp, warp, time, kind, path: Path::Generic, strong, size: 4 }
+        Record {
+            pc: 0,
+            cta: warp,
+            warp,
+            time,
+            kind,
+            path: Path::Generic,
+            strong,
+            size: 4,
+            commutes: None,
+            returns: true,
+        }
     }
 
     const AT: (Region, u64) = (Region::Global(0), 8);
@@ -235,10 +297,20 @@ mod tests {
         }
     }
 
+    fn is_before(
+        observed: &Observed,
+        place: (Region, &Range<u64>),
+        earlier: &Record,
+        lane: Lane,
+        comes_before: impl Fn(&Record, Lane) -> bool,
+    ) -> bool {
+        observed.comes_before(place, earlier, lane, comes_before) == Sight::Before
+    }
+
     /// Which of the writes a read now observes.
     fn observes(observed: &mut Observed, writes: &[Record]) -> Vec<bool> {
         observed.read(AT, &record(9, 1, Kind::Read, GPU), 0);
-        writes.iter().map(|write| observed.comes_before((AT.0, &BYTES), write, 0, |_, _| true)).collect()
+        writes.iter().map(|write| is_before(observed, (AT.0, &BYTES), write, 0, |_, _| true)).collect()
     }
 
     #[test]
@@ -248,10 +320,10 @@ mod tests {
         writes.iter().for_each(|write| happens(&mut observed, write));
         assert_eq!(observes(&mut observed, &writes), [true, true, true]);
         // Another lane, and another cell.
-        assert!(!observed.comes_before((AT.0, &BYTES), &writes[0], 1, |_, _| true));
-        assert!(!observed.comes_before((AT.0, &(32..36)), &writes[0], 0, |_, _| true));
+        assert!(!is_before(&observed, (AT.0, &BYTES), &writes[0], 1, |_, _| true));
+        assert!(!is_before(&observed, (AT.0, &(32..36)), &writes[0], 0, |_, _| true));
         // The read does not come before.
-        assert!(!observed.comes_before((AT.0, &BYTES), &writes[0], 0, |reader, _| reader.warp != 9));
+        assert!(!is_before(&observed, (AT.0, &BYTES), &writes[0], 0, |reader, _| reader.warp != 9));
     }
 
     #[test]
@@ -295,11 +367,53 @@ mod tests {
         let mut observed = Observed::new(1);
         let (write, reader) = (record(0, 1, Kind::Write, GPU), record(9, 1, Kind::Read, GPU));
         observed.told(AT, &reader, 3, vec![Write { warp: 0, lane: 0, time: 1, size: 4 }]);
-        assert!(observed.comes_before((AT.0, &BYTES), &write, 0, |reader, lane| (reader.warp, lane) == (9, 3)));
-        assert!(!observed.comes_before((AT.0, &BYTES), &record(0, 2, Kind::Write, GPU), 0, |_, _| true));
+        assert!(is_before(&observed, (AT.0, &BYTES), &write, 0, |reader, lane| (reader.warp, lane) == (9, 3)));
+        assert!(!is_before(&observed, (AT.0, &BYTES), &record(0, 2, Kind::Write, GPU), 0, |_, _| true));
         // The next element of a vector is another write.
-        assert!(!observed.comes_before((AT.0, &(12..16)), &write, 0, |_, _| true));
-        assert!(!observed.comes_before((AT.0, &(8..16)), &write, 0, |_, _| true));
-        assert!(!observed.comes_before((AT.0, &BYTES), &record(0, 1, Kind::Read, GPU), 0, |_, _| true));
+        assert!(!is_before(&observed, (AT.0, &(12..16)), &write, 0, |_, _| true));
+        assert!(!is_before(&observed, (AT.0, &(8..16)), &write, 0, |_, _| true));
+        assert!(!is_before(&observed, (AT.0, &BYTES), &record(0, 1, Kind::Read, GPU), 0, |_, _| true));
+    }
+
+    /// Its read is one operation with its write, in a run that tells of itself only (8.9.5).
+    #[test]
+    fn an_atomic_operation_is_observed_as_one() {
+        for of_this_run in [false, true] {
+            let mut observed = Observed { of_this_run, ..Observed::new(1) };
+            happens(&mut observed, &record(0, 1, Kind::Atomic, GPU));
+            let reads = [record(0, 1, Kind::Read, GPU), record(0, 0, Kind::Read, GPU)];
+            assert_eq!(observes(&mut observed, &reads), [of_this_run, false]);
+        }
+    }
+
+    #[test]
+    fn what_is_not_kept_is_not_known() {
+        let writes: Vec<Record> = (0..4).map(|warp| record(warp, 1, Kind::Atomic, GPU)).collect();
+        let sights = |most: usize| {
+            let mut observed = Observed { most, ..Observed::new(1) };
+            writes.iter().for_each(|write| happens(&mut observed, write));
+            observed.read(AT, &record(9, 1, Kind::Read, GPU), 0);
+            let sight = |write: &Record| observed.comes_before((AT.0, &BYTES), write, 0, |_, _| true);
+            writes.iter().map(sight).collect::<Vec<Sight>>()
+        };
+        assert_eq!(sights(4), [Sight::Before; 4]);
+        assert_eq!(sights(3), [Sight::Unknown(Cap::Observations(3)); 4]);
+        // So is what a read sees that is not kept.
+        let mut observed = Observed { most: 1, ..Observed::new(1) };
+        happens(&mut observed, &writes[0]);
+        (8..10).for_each(|warp| observed.read(AT, &record(warp, 1, Kind::Read, GPU), 0));
+        let by = |reader: Warp| move |own: &Record, _: Lane| own.warp == reader;
+        assert_eq!(observed.comes_before((AT.0, &BYTES), &writes[0], 0, by(8)), Sight::Before);
+        assert_eq!(observed.comes_before((AT.0, &BYTES), &writes[0], 0, by(9)), Sight::Unknown(Cap::Observations(1)));
+    }
+
+    #[test]
+    fn what_a_write_stands_for_is_kept_up_to_a_number() {
+        let entry = |record| Entry { record, lanes: 1, bytes: 15, stands_for: StandsFor::None };
+        let mut observed = Observed { most_forgotten: 2, ..Observed::new(1) };
+        let two = observed.forget(&[entry(1), entry(2)]);
+        assert_eq!(observed.forgotten(two).map(<[Forgotten]>::len), Some(2));
+        let three = observed.forget(&[entry(3), Entry { stands_for: two, ..entry(4) }]);
+        assert!(three == StandsFor::Many && observed.forgotten(three).is_none());
     }
 }

@@ -2,7 +2,8 @@
 
 use super::clock::{Object, Time, Warp};
 use super::views::{Cta, Times, Views};
-use crate::code::op::{Pc, Scope};
+use crate::code::op::{Atomic, Pc, Scope};
+use crate::code::ty::Ty;
 use std::rc::Rc;
 
 pub type RecordId = u32;
@@ -14,6 +15,8 @@ pub enum Kind {
     Write,
     /// Reads and writes, not to be torn.
     Atomic,
+    /// A compare-and-swap that failed in this run: it has read (9.7.15.5). In another execution it might swap.
+    Attempt,
     /// `mbarrier.init` and `.inval`.
     Initialise,
     /// Any other operation on an mbarrier: they count whatever their scopes say.
@@ -24,9 +27,24 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// It writes in this run.
     pub fn writes(self) -> bool {
+        !matches!(self, Kind::Read | Kind::Attempt)
+    }
+
+    /// It writes in this run, or might in another.
+    pub fn may_write(self) -> bool {
         self != Kind::Read
     }
+}
+
+/// Read-modify-writes that leave the same value in whatever order they come: of one operation, one type, and one bound where
+/// the operation wraps.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Commutes {
+    pub operation: Atomic,
+    pub ty: Ty,
+    pub bound: u64,
 }
 
 /// The way to memory (8.6), and whether the thread itself goes it.
@@ -79,6 +97,10 @@ pub struct Record {
     pub strong: Option<Scope>,
     /// Bytes of an element.
     pub size: u8,
+    /// None: what it leaves depends on what came before it, or came behind.
+    pub commutes: Option<Commutes>,
+    /// Its thread gets what it has read.
+    pub returns: bool,
 }
 
 /// How one learns that an asynchronous operation is complete.

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::dependency::Dependency;
 use super::flag::symbol::{Node, Operand};
+use super::synchronise::join_message;
 use super::taint::{self, Read};
 use super::warp::{Asked, Block, lanes};
 use super::{Credit, Run};
@@ -11,7 +12,7 @@ use crate::code::op::{Access, Atomic, Op, Order as MemoryOrder, Pc, Place, Regis
 use crate::code::ty;
 use crate::footprint::fragments::{Rows, Wmma};
 use crate::memory::{At, Taint};
-use crate::order::record::{Kind, Path, Record, RecordId};
+use crate::order::record::{Commutes, Kind, Path, Record, RecordId};
 use crate::order::{Certainty, Region, Touch, Touched, Views};
 use crate::report::{Doubt, Finding, Protocol};
 
@@ -115,7 +116,7 @@ impl Run<'_> {
         if self.flags_of.ghost.as_ref().is_some_and(|ghost| ghost.dry) {
             return Touched::default();
         }
-        if self.order.record_at(record).kind.writes() {
+        if self.order.record_at(record).kind.may_write() {
             self.written(region, start, len);
         }
         if let Region::Shared(owner) = region {
@@ -137,11 +138,7 @@ impl Run<'_> {
             self.overs.overwrite(region, start, len, kind);
         }
         let touched = self.order.touch(&Touch { record, views, region, lane, start, len, map, same_value });
-        for disturbed in &touched.disturbed {
-            if let Some(read) = self.reads.get(disturbed) {
-                self.taints.reads[*read as usize].racy = true;
-            }
-        }
+        self.disturb(record, &touched);
         touched
     }
 
@@ -156,8 +153,31 @@ impl Run<'_> {
             path,
             strong: (access.order != MemoryOrder::Weak).then_some(access.scope),
             size: access.ty.bytes() as u8,
+            commutes: None,
+            returns: kind != Kind::Write,
         };
         self.order.record(record)
+    }
+
+    /// The record of an atomic operation, with what its order does not matter to.
+    fn atomic_record(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        active: u32,
+        access: &Access,
+        (operation, operand, returns): (Atomic, Source, bool),
+    ) -> RecordId {
+        let operands = |lane: u32| access.ty.cut(self.warps[warp].get(operand, lane));
+        let bound = operands(active.trailing_zeros().min(31));
+        let wraps = matches!(operation, Atomic::Increment | Atomic::Decrement);
+        let one_bound = !wraps || lanes(active).all(|lane| operands(lane) == bound);
+        let overwrites = matches!(operation, Atomic::Exchange | Atomic::CompareAndSwap);
+        let bound = if wraps { bound } else { 0 };
+        let commutes = (one_bound && !overwrites).then_some(Commutes { operation, ty: access.ty, bound });
+        let record = self.access_record(warp, pc, access, Kind::Atomic);
+        self.order.set_atomic(record, commutes, returns);
+        record
     }
 
     pub(super) fn load(&mut self, warp: usize, pc: Pc, active: u32, access: &Access, to: &[Option<Register>]) {
@@ -177,7 +197,7 @@ impl Run<'_> {
         let strong = access.order != MemoryOrder::Weak;
         let shared = access.place.space != Space::Param && access.place.space != Space::Local;
         let record = shared.then(|| self.access_record(warp, pc, access, Kind::Read));
-        let mut read_taint: Option<Taint> = None;
+        let mut source = None;
         let mut same = strong;
         let mut answered = 0;
         for lane in lanes(active) {
@@ -202,7 +222,7 @@ impl Run<'_> {
             if let (At::Memory(region, offset), Some(record)) = (at, record) {
                 let touched = self.touch_lane(warp, record, lane, region, offset, bytes);
                 if strong {
-                    taint = self.strong_read((pc, to.len()), record, &touched, &mut read_taint);
+                    taint = self.strong_read((pc, to.len()), record, &touched, &mut source);
                     self.asked_at(taint, record, (region, offset, size as u8));
                     for index in 0..to.len() as u64 {
                         let element = (region, offset + index * u64::from(size));
@@ -261,22 +281,15 @@ impl Run<'_> {
         (pc, parts): (Pc, usize),
         record: RecordId,
         touched: &Touched,
-        known: &mut Option<Taint>,
+        source: &mut Option<(u32, Taint)>,
     ) -> Taint {
-        let taint = match *known {
-            Some(taint) => taint,
-            None => {
-                let taint = self.taints.read(Read { pc, parts, racy: false, decides: None });
-                self.reads.insert(record, (self.taints.reads.len() - 1) as u32);
-                *known = Some(taint);
-                taint
-            }
-        };
-        if touched.unordered_writer
-            && let Some(read) = self.reads.get(&record)
-        {
-            self.taints.reads[*read as usize].racy = true;
-        }
+        let (read, taint) = *source.get_or_insert_with(|| {
+            let taint = self.taints.read(Read { pc, parts, racy: false, decides: None });
+            ((self.taints.reads.len() - 1) as u32, taint)
+        });
+        self.reads.insert(record, read);
+        self.taints.reads[read as usize].racy |= touched.unordered_writer;
+        self.read_beside(read, touched);
         taint
     }
 
@@ -348,6 +361,7 @@ impl Run<'_> {
                 continue;
             }
             let known = Rc::clone(&self.order.views(warp as u32, lane).known.base.threads);
+            let mut touched = Touched::default();
             if self.overs.on && !matches!(at, At::Memory(..)) {
                 self.store_local(warp, lane, from);
             }
@@ -355,7 +369,7 @@ impl Run<'_> {
                 let same = self.leaves_as_is(warp, lane, at, size, from);
                 let views = Rc::clone(self.order.views(warp as u32, lane));
                 self.set_writing(true);
-                self.touch_with(record, &views, lane, region, offset, bytes, 0, same);
+                touched = self.touch_with(record, &views, lane, region, offset, bytes, 0, same);
                 self.set_writing(false);
                 for index in 0..from.len() as u64 {
                     let element = (region, offset + index * u64::from(size));
@@ -384,9 +398,15 @@ impl Run<'_> {
                 let part = shifted(at, index as u64 * u64::from(size));
                 let (value, taint) =
                     (self.warps[warp].get(*source, lane), self.taint_of_all(warp, &[*source], 1 << lane));
-                let taint = if let At::Memory(..) = part { self.told_others(taint) } else { taint };
-                self.memory.write(part, size, value, taint, thread);
-                if let (true, At::Memory(region, offset)) = (self.tracks() && taint != 0, part)
+                let (taint, left) = match part {
+                    At::Memory(region, offset) => {
+                        (self.told_others(taint), self.left_by_write(pc, (region, offset), &touched))
+                    }
+                    _ => (taint, 0),
+                };
+                let all = self.union(taint, left);
+                self.memory.write(part, size, value, all, thread);
+                if let (true, At::Memory(region, offset)) = (self.tracks() && taint != 0 && left == 0, part)
                     && let Some(Operand::Node(node)) = self.operand(warp, *source, lane)
                 {
                     self.memory.set_symbol(region, offset, (node, size as u8));
@@ -478,10 +498,9 @@ impl Run<'_> {
     ) {
         self.warps[warp].admitted &= !active;
         let size = access.ty.bytes();
-        let record = self.access_record(warp, pc, access, Kind::Atomic);
-        let swaps = operation == Atomic::CompareAndSwap && to.is_some();
-        let attempt = swaps.then(|| self.access_record(warp, pc, access, Kind::Read));
-        let mut read_taint = None;
+        let done = self.atomic_record(warp, pc, active, access, (operation, from[0], to.is_some()));
+        let swap = (operation == Atomic::CompareAndSwap).then(|| self.swap_records(warp, pc, access));
+        let mut read = None;
         let mut changed = false;
         for lane in lanes(active) {
             let Some(at) = self.at(warp, pc, lane, access.place, u64::from(size), size) else { continue };
@@ -493,21 +512,23 @@ impl Run<'_> {
             // Whose turn it is, knows what those before have left.
             let in_turn = self.in_turn((region, offset));
             let known = Rc::clone(&self.order.views(warp as u32, lane).known.base.threads);
-            // Attempts that fail hear nothing while another thread has the lock: they read, and an exchange writes too. An access
-            // before it hears stands for them. Where that one only reads, a swap comes behind what it hears.
-            let mut touched = Touched::default();
-            if let Some(attempt) = attempt {
-                touched = self.touch_lane(warp, attempt, lane, region, offset, u64::from(size));
-                self.hear(warp, attempt, lane, (region, offset), access.order.acquires(), access.scope);
-            }
-            if !self.fails_here(warp, lane, access, attempt, from[0], at) {
-                self.set_writing(true);
-                touched = self.touch_lane(warp, record, lane, region, offset, u64::from(size));
-                self.set_writing(false);
-            }
-            if to.is_some() && attempt.is_none() {
-                self.hear(warp, record, lane, (region, offset), access.order.acquires(), access.scope);
-            }
+            let (record, touched) = match swap {
+                Some(swap) => {
+                    let fails = self.swap_fails(warp, lane, access, from[0], at);
+                    self.touch_swap(warp, lane, access, (region, offset), &SwapRecords { done, ..swap }, fails, to)
+                }
+                None => {
+                    self.set_writing(true);
+                    let touched = self.touch_lane(warp, done, lane, region, offset, u64::from(size));
+                    self.set_writing(false);
+                    if to.is_some() {
+                        self.hear(warp, done, lane, (region, offset), access.order.acquires(), access.scope);
+                    }
+                    (done, touched)
+                }
+            };
+            let kind = self.order.record_at(record).kind;
+            let failed = kind == Kind::Attempt;
             let dependency = if self.overs.on {
                 let dependency = self.act_depends_on(warp, lane, &[access.place.base, from[0], from[1]]);
                 self.use_all((warp, lane), dependency);
@@ -530,9 +551,13 @@ impl Run<'_> {
                 taint = self.union(taint, class);
             }
             let source = match to {
-                Some(_) if !in_turn => self.strong_read((pc, 1), record, &touched, &mut read_taint),
-                _ => 0,
+                _ if in_turn => 0,
+                None if !failed => 0,
+                _ => self.strong_read((pc, 1), record, &touched, &mut read),
             };
+            if let (true, Some((read, _))) = (failed && !in_turn, read) {
+                self.swap_failed(record, read, taint);
+            }
             let question = match to {
                 Some(_) if !in_turn => {
                     self.asked_at(source, record, (region, offset, size as u8));
@@ -549,15 +574,14 @@ impl Run<'_> {
             changed |= value != old;
             let mut messages =
                 self.messages_of((warp, lane, true), (region, offset), access.order.releases(), access.scope);
-            if value != old || operation != Atomic::CompareAndSwap {
+            if kind.writes() {
                 self.publish((region, offset), record, lane);
                 // An exchange writes what it was given.
                 let modifies = operation != Atomic::Exchange;
                 self.carry((region, offset), (record, lane), &messages, dependency, modifies);
                 // A read-modify-write hands on what was published before it (8.9.2).
                 if let Some(before) = self.messages.get(&(region, offset)) {
-                    messages.extend(before.iter().cloned());
-                    messages.truncate(64);
+                    before.iter().for_each(|before| join_message(&mut messages, before));
                 }
                 if !messages.is_empty() {
                     self.messages.insert((region, offset), messages);
@@ -566,12 +590,19 @@ impl Run<'_> {
                     Atomic::Exchange | Atomic::CompareAndSwap => self.union(taint, source),
                     _ => taint,
                 };
+                let left = if in_turn { 0 } else { self.left_by_write(pc, (region, offset), &touched) };
+                let taint = self.union(taint, left);
                 let version = self.memory.version;
                 self.memory.write(at, size, value, taint, thread);
                 // Nobody who waits for a change has to look again.
                 if value == old {
                     self.memory.version = version;
                 }
+            } else if failed && !in_turn {
+                let left = self.left_by_attempt(record, (region, offset));
+                let (left, version) = (self.union(of_memory, left), self.memory.version);
+                self.memory.write(at, size, old, left, thread);
+                self.memory.version = version;
             }
             if self.tracks() {
                 let part = (region, offset, u64::from(size));
@@ -606,20 +637,49 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a compare-and-swap fails in a run that tells of itself only. In any other it might swap.
-    fn fails_here(
-        &self,
+    fn swap_records(&mut self, warp: usize, pc: Pc, access: &Access) -> SwapRecords {
+        let mut record = |kind: Kind| self.access_record(warp, pc, access, kind);
+        SwapRecords { read: record(Kind::Read), failed: record(Kind::Attempt), done: 0 }
+    }
+
+    fn swap_fails(&self, warp: usize, lane: u32, access: &Access, expected: Source, at: At) -> bool {
+        let expected = access.ty.cut(self.warps[warp].get(expected, lane));
+        // Of what is not computed, nothing says that it differs.
+        !access.ty.is_opaque()
+            && access.ty.cut(self.memory.read(at, access.ty.bytes(), self.thread(warp, lane))) != expected
+    }
+
+    /// Attempts that fail hear nothing while another thread has the lock: they read, and an exchange writes too. An access
+    /// before it hears stands for them. Where that one only reads, a swap comes behind what it hears.
+    #[allow(clippy::too_many_arguments)]
+    fn touch_swap(
+        &mut self,
         warp: usize,
         lane: u32,
         access: &Access,
-        attempt: Option<RecordId>,
-        expected: Source,
-        at: At,
-    ) -> bool {
-        let expected = access.ty.cut(self.warps[warp].get(expected, lane));
-        attempt.is_some()
-            && self.options.credit == Credit::Observed
-            && self.memory.read(at, access.ty.bytes(), self.thread(warp, lane)) != expected
+        (region, offset): (Region, u64),
+        records: &SwapRecords,
+        fails: bool,
+        to: Option<Register>,
+    ) -> (RecordId, Touched) {
+        let bytes = u64::from(access.ty.bytes());
+        let observes = self.options.credit == Credit::Observed;
+        let mut touched = Touched::default();
+        if observes || self.in_turn((region, offset)) {
+            touched = self.touch_lane(warp, records.read, lane, region, offset, bytes);
+        }
+        if to.is_some() {
+            self.hear(warp, records.read, lane, (region, offset), access.order.acquires(), access.scope);
+        }
+        // A run that tells of itself only has no other in which it might swap.
+        if fails && observes {
+            return (records.read, touched);
+        }
+        let record = if fails { records.failed } else { records.done };
+        self.set_writing(true);
+        touched = self.touch_lane(warp, record, lane, region, offset, bytes);
+        self.set_writing(false);
+        (record, touched)
     }
 
     /// `ldmatrix`, `stmatrix`, `wmma.load`, `wmma.store`: rows that lanes name, values that stay tokens.
@@ -732,6 +792,14 @@ impl Run<'_> {
             }
         }
     }
+}
+
+/// The records of a compare-and-swap: it has only read, has failed and might swap, has swapped.
+#[derive(Copy, Clone)]
+struct SwapRecords {
+    read: RecordId,
+    failed: RecordId,
+    done: RecordId,
 }
 
 fn shifted(at: At, by: u64) -> At {

@@ -74,6 +74,8 @@ impl Run<'_> {
             path,
             strong,
             size,
+            commutes: None,
+            returns: false,
         };
         self.covered.strands += 1;
         self.order.record(record)
@@ -640,6 +642,8 @@ impl Run<'_> {
                 path: Path::GenericStrand(strand),
                 strong: reduce.then_some(crate::code::op::Scope::Cluster),
                 size: size as u8,
+                commutes: None,
+                returns: false,
             };
             self.covered.strands += 1;
             let record = self.order.record(record);

@@ -14,6 +14,7 @@ mod flag;
 mod matrix;
 mod over;
 mod register_limit;
+mod swaps;
 mod synchronise;
 pub mod taint;
 mod turns;
@@ -110,6 +111,7 @@ pub struct Run<'a> {
     taints: Taints,
     /// Strong reads by their records.
     reads: HashMap<RecordId, u32>,
+    swaps: swaps::Swaps,
     messages: HashMap<(Region, u64), Vec<Rc<Message>>>,
     /// What each thread's last release at a place has published.
     released_at: HashMap<(u32, Region, u64), Vec<Rc<Message>>>,
@@ -216,6 +218,7 @@ impl<'a> Run<'a> {
             tensor_group: entry.code.iter().find_map(|own| matrix::allocation::group_of(&own.op)),
             taints,
             reads: HashMap::new(),
+            swaps: swaps::Swaps::default(),
             messages: HashMap::new(),
             released_at: HashMap::new(),
             sc_fences: Vec::new(),
@@ -249,7 +252,7 @@ impl<'a> Run<'a> {
             run.elections = synchronise::election::Elections::new(entry, (ctas * warps_per_cta) as usize);
         }
         if run.options.credit != Credit::Determined {
-            run.order.set_observing();
+            run.order.set_observing(run.options.credit == Credit::Observed);
         }
         let reads = |own: &Instruction| matches!(own.op, Op::Tcgen05Mma { .. } | Op::Tcgen05Copy { .. });
         run.order.pairs_read = per_cluster > 1 && entry.code.iter().any(reads);
@@ -404,6 +407,7 @@ impl<'a> Run<'a> {
 
     fn at_end(&mut self) {
         self.check_open_phases();
+        self.check_swaps();
         self.check_reads();
         self.check_flags();
         if !self.stopped && self.warps.iter().all(Warp::is_done) {
@@ -470,6 +474,8 @@ impl<'a> Run<'a> {
             path,
             strong: None,
             size: 0,
+            commutes: None,
+            returns: false,
         };
         self.order.record(record)
     }

@@ -121,6 +121,12 @@ impl Taints {
         set.classes & !(FLOAT | COLUMNS) == 0 && set.reads.is_empty()
     }
 
+    /// Whether it is the same in every run, as far as reads go that are known to be racy.
+    pub fn is_determined(&self, taint: Taint) -> bool {
+        let set = &self.sets[taint as usize];
+        set.classes == 0 && set.reads.iter().all(|read| !self.reads[*read as usize].racy)
+    }
+
     /// Strong reads whose values decide what happens at this instruction.
     pub fn decide(&mut self, taint: Taint, at: Pc) {
         for index in 0..self.sets[taint as usize].reads.len() {

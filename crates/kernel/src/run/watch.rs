@@ -160,7 +160,7 @@ impl Run<'_> {
                 let act = match record.kind {
                     Kind::Initialise | Kind::Mbarrier => return,
                     Kind::Read if is_asynchronous => Act::ReadAsync,
-                    Kind::Read => Act::Read,
+                    Kind::Read | Kind::Attempt => Act::Read,
                     _ if is_asynchronous => Act::Fill,
                     _ => Act::Write,
                 };

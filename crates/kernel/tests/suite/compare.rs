@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::program::{Item, Layout, Program};
+use crate::program::{Item, Layout, Order, Program};
 use crate::sides::{self, Kernel, Model, Readings};
 
 /// A disagreement, the graver ones first.
@@ -123,7 +123,10 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
             .any(|item| matches!(item, Item::Load { .. } | Item::RemoteLoad { .. } | Item::IfZero { .. }));
         // Who comes first may show, too.
         let turns = |item: Item| matches!(item, Item::Lock { .. } | Item::Ticket { .. });
-        let free = program.items().any(strong) || program.items().any(turns) || !shows;
+        // So may which of two strong vectors comes last: what they leave is no determined value.
+        let vectors = |item: Item| matches!(item, Item::Vector { writes: true, order, .. } if order != Order::Weak);
+        let last = program.items().any(turns) || program.items().any(vectors);
+        let free = program.items().any(strong) || last || !shows;
         add(
             !free && model.race_free == Some(true) && model.outcomes.is_some_and(|count| count > 1),
             Kind::ProvedButManyOutcomes,

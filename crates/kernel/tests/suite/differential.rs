@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::compare::{Kind, compare, shrunk};
 use crate::program::Program;
 use crate::sides::Readings;
-use crate::{edits, ends, flags, locks};
+use crate::{atomics, edits, ends, flags, locks};
 
 /// Programs of `cargo test`, per policy.
 const SAMPLE: u64 = 300;
@@ -153,4 +153,11 @@ fn one_run_and_the_axioms_agree_about_the_ends_of_ctas() {
     let figures = none_wrong(Readings::Weakest, ends::program, 60);
     assert!(figures.early_found * 10 >= figures.early * 9 && figures.early > 0, "{figures:?}");
     assert!(figures.clean_proved * 10 >= figures.clean * 8, "{figures:?}");
+}
+
+/// Compare-and-swaps, exchanges and additions without locks, observed and followed by weak accesses; vectors.
+#[test]
+fn one_run_and_the_axioms_agree_about_atomics() {
+    let figures = none_wrong(Readings::Weakest, atomics::program, 300);
+    assert!(!figures.kinds.contains_key(&Kind::FalseRaceWithDoubts), "{figures:?}");
 }

@@ -7,6 +7,7 @@
     reason = "a test may print and panic"
 )]
 
+mod atomics;
 mod compare;
 mod differential;
 mod edits;
@@ -27,6 +28,7 @@ mod proxies;
 mod random;
 mod rules;
 mod sides;
+mod swaps;
 mod tensors;
 mod theory;
 mod turns;

@@ -331,15 +331,102 @@ pub(crate) enum Item {
     },
     TensorBefore,
     TensorAfter,
+    /// A load or an atomic operation on a flag, and what is done if it returns this.
+    Ask {
+        at: &'static str,
+        by: Ask,
+        order: Order,
+        scope: Scope,
+        then: Option<(u32, Then)>,
+    },
+    /// A load or a store of several elements.
+    Vector {
+        at: Place,
+        parts: u32,
+        /// Of an element.
+        bits: u32,
+        order: Order,
+        scope: Scope,
+        writes: bool,
+    },
+}
+
+/// What looks at a flag.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Ask {
+    Load,
+    Swap { compare: u32, value: u32 },
+    Exchange { value: u32 },
+    Add { by: u32 },
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    Weak,
+    Relaxed,
+    Acquire,
+    Release,
+    AcquireRelease,
+}
+
+/// A weak access behind an answer.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Then {
+    StoreFlag(&'static str),
+    LoadFlag(&'static str),
+    Store(Place),
+    Load(Place),
+}
+
+impl Order {
+    /// As a modifier, with the scope where it has one.
+    fn words(self, scope: Scope) -> String {
+        let order = match self {
+            Order::Weak => return "weak".to_owned(),
+            Order::Relaxed => "relaxed",
+            Order::Acquire => "acquire",
+            Order::Release => "release",
+            Order::AcquireRelease => "acq_rel",
+        };
+        format!("{order}.{}", scope.word())
+    }
+}
+
+impl Then {
+    fn text(self, id: u32) -> String {
+        match self {
+            Then::StoreFlag(at) => format!("st.weak.{}.u32 [{at}], {};", space(at), id + 101),
+            Then::LoadFlag(at) => format!("ld.weak.{}.u32 %h{id}, [{at}];", space(at)),
+            Then::Store(to) => format!("st.weak.{}.u64 {}, {};", space(to.name), address(to), id + 1),
+            Then::Load(from) => format!("ld.weak.{}.u64 %t{id}, {};", space(from.name), address(from)),
+        }
+    }
+}
+
+fn ask_text(id: u32, at: &str, by: Ask, order: Order, scope: Scope, then: Option<(u32, Then)>) -> Vec<String> {
+    let (how, space) = (order.words(scope), space(at));
+    let mut lines = vec![match by {
+        Ask::Load => format!("ld.{how}.{space}.u32 %g{id}, [{at}];"),
+        Ask::Swap { compare, value } => format!("atom.{how}.{space}.cas.b32 %g{id}, [{at}], {compare}, {value};"),
+        Ask::Exchange { value } => format!("atom.{how}.{space}.exch.b32 %g{id}, [{at}], {value};"),
+        Ask::Add { by } => format!("atom.{how}.{space}.add.u32 %g{id}, [{at}], {by};"),
+    }];
+    if let Some((seen, then)) = then {
+        lines.push(format!("setp.eq.u32 %p2, %g{id}, {seen};"));
+        lines.push(format!("@%p2 {}", then.text(id)));
+    }
+    lines
 }
 
 impl Item {
     /// Whether it is the same whoever does it: no value of its own is written.
     fn is_shared(self) -> bool {
-        use Item::{FlagSet, IfZero, Red, RedAsync, Remote, RemotePair, RemoteStore, Store, StoreAsync, Ticket};
+        use Item::{Ask, FlagSet, FlagWeak, IfZero, Red, RedAsync, Remote, RemotePair, RemoteStore};
+        use Item::{Store, StoreAsync, Ticket, Vector};
         let has_value = matches!(self, FlagSet { .. } | IfZero { .. } | Red { .. } | RedAsync { .. })
             || matches!(self, Remote { .. } | RemotePair { .. })
-            || matches!(self, RemoteStore { .. } | Store { .. } | StoreAsync { .. } | Ticket { .. });
+            || matches!(self, RemoteStore { .. } | Store { .. } | StoreAsync { .. } | Ticket { .. })
+            || matches!(self, Ask { .. } | Vector { writes: true, .. } | FlagWeak { writes: true, .. });
         !has_value
     }
 
@@ -653,7 +740,8 @@ impl Line {
                 let order = if release { "release" } else { "relaxed" };
                 one(format!("st.{order}.{}.{}.u32 [{at}], {value};", scope.word(), space(at)))
             }
-            Item::FlagWeak { at, writes: true } => one(format!("st.weak.{}.u32 [{at}], {};", space(at), id + 1)),
+            // No other item writes this value: two weak writes of one value are let pass.
+            Item::FlagWeak { at, writes: true } => one(format!("st.weak.{}.u32 [{at}], {};", space(at), id + 101)),
             Item::FlagWeak { at, writes: false } => one(format!("ld.weak.{}.u32 %g{id}, [{at}];", space(at))),
             Item::Reset { at, count, orders, scope } => {
                 let order = if orders { "acq_rel" } else { "relaxed" };
@@ -753,6 +841,19 @@ impl Line {
             ],
             Item::Peek { at, parity } => {
                 one(format!("mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 %p3, [{at}], {parity};"))
+            }
+            Item::Ask { at, by, order, scope, then } => ask_text(id, at, by, order, scope, then),
+            Item::Vector { at, parts, bits, order, scope, writes } => {
+                let (how, space) = (order.words(scope), space(at.name));
+                let list = |part: &dyn Fn(u32) -> String| (0..parts).map(part).collect::<Vec<_>>().join(", ");
+                one(if writes {
+                    let values = list(&|part| (1000 * (id + 1) + part).to_string());
+                    format!("st.{how}.{space}.v{parts}.u{bits} {}, {{{values}}};", address(at))
+                } else {
+                    let letter = if bits == 64 { 'd' } else { 'c' };
+                    let registers = list(&|part| format!("%{letter}{}", 4 * id + part));
+                    format!("ld.{how}.{space}.v{parts}.u{bits} {{{registers}}}, {};", address(at))
+                })
             }
             Item::WarpSync { mask } => one(format!("bar.warp.sync {mask};")),
             Item::TensorIn { to, at } => one(format!(
@@ -1029,7 +1130,8 @@ impl Program {
         out.line(".shared .align 4 .u32 bc;", None);
         out.line(".reg .pred %p<4>;", None);
         out.line(".reg .u32 %f<4>, %r<4>, %nr<4>, %k<8>, %g<256>;", None);
-        out.line(".reg .u64 %v<256>, %t<256>;", None);
+        out.line(".reg .u64 %v<256>, %t<256>, %d<256>;", None);
+        out.line(".reg .u32 %h<256>, %c<256>;", None);
         if self.keeps() {
             out.line(".reg .u64 %kept;", None);
             out.line(".reg .u32 %low;", None);

@@ -200,8 +200,14 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
         kernel.one_order = !kernel.is_clean();
         return kernel;
     }
+    if first.is_clean() {
+        let mut kernel = of_outcome(&text, &module, first);
+        kernel.flags = false;
+        return kernel;
+    }
+    let may_swap = first.doubts.iter().any(|doubt| matches!(doubt, Doubt::MaySwap { .. }));
     let observes = first.findings.iter().any(may_be_observed) || first.doubts.iter().any(may_end_early);
-    if first.flags.is_empty() && !observes {
+    if first.flags.is_empty() && !observes && !may_swap {
         let hold = first.late.iter().next().copied().filter(|_| first.findings.is_empty());
         let mut kernel = of_outcome(&text, &module, first);
         if hold.is_some() {

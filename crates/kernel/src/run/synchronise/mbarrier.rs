@@ -386,9 +386,10 @@ impl Run<'_> {
 
     /// Memory of an mbarrier is accessed by its own operations only, until it is invalidated (9.7.15.16).
     pub(in crate::run) fn check_live(&mut self, record: RecordId, lane: u32, owner: Cta, start: u64, end: u64) {
+        let is_data = |kind: Kind| matches!(kind, Kind::Read | Kind::Write | Kind::Atomic | Kind::Attempt);
         let (first, last) = self.mbarrier_span[owner as usize];
         let access = *self.order.record_at(record);
-        if start >= last || end <= first || !matches!(access.kind, Kind::Read | Kind::Write | Kind::Atomic) {
+        if start >= last || end <= first || !is_data(access.kind) {
             return;
         }
         let mut places = (start.max(first) / 8 * 8..end.min(last)).step_by(8);

@@ -230,9 +230,7 @@ impl Run<'_> {
                 if acquires && in_scope(scope, message.cta, cta, per) {
                     views.receive(&message.known, warp as u32, 1 << lane);
                 }
-                if views.heard.len() < 64 {
-                    views.heard.push(Rc::clone(message));
-                }
+                join_message(&mut views.heard, message);
             }
         });
     }
@@ -251,5 +249,20 @@ impl Run<'_> {
                 }
             }
         });
+    }
+}
+
+/// Adds what a message tells. Who hears it depends on its CTA and scope only, so that of each pair there is one: none is left
+/// out, however many threads publish.
+pub(in crate::run) fn join_message(messages: &mut Vec<Rc<Message>>, message: &Rc<Message>) {
+    let alike = |own: &&mut Rc<Message>| own.cta == message.cta && own.scope == message.scope;
+    match messages.iter_mut().find(alike) {
+        Some(own) if Rc::ptr_eq(own, message) => {}
+        Some(own) => {
+            let mut known = own.known.clone();
+            known.collect(&message.known);
+            *own = Rc::new(Message { known, scope: message.scope, cta: message.cta });
+        }
+        None => messages.push(Rc::clone(message)),
     }
 }

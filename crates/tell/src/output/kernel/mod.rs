@@ -408,12 +408,17 @@ fn doubts(report: &Report, about: &About) -> Vec<ToldDoubt> {
             words::FENCES_IN_TURN.clone_into(&mut message);
         }
         let decides = if let Doubt::Torn { decides, .. } = doubt { Some(*decides) } else { None };
+        let with = match doubt {
+            Doubt::MaySwap { with, .. } | Doubt::Unobserved { with, .. } => Some(*with),
+            _ => None,
+        };
+        let pc = pc.into_iter().chain(with);
         match reasons.iter_mut().find(|(own, ..)| *own == message) {
             Some((_, places, decided)) => {
                 places.extend(pc);
                 decided.extend(decides);
             }
-            None => reasons.push((message, pc.into_iter().collect(), decides.into_iter().collect())),
+            None => reasons.push((message, pc.collect(), decides.into_iter().collect())),
         }
     }
     let placed = |pc: &Pc| about.place(*pc, String::new());

@@ -4,14 +4,14 @@ use fencepost_kernel::code::op::{Aligned, Pc};
 use fencepost_kernel::memory::Fault;
 use fencepost_kernel::order::record::{Kind, Path, Record};
 use fencepost_kernel::order::{Race, Region, Why};
-use fencepost_kernel::report::{Cause, Doubt, Finding, Protocol, Rule, Stuck, Waiting};
+use fencepost_kernel::report::{Cap, Cause, Doubt, Finding, Protocol, Rule, Stuck, Waiting};
 use fencepost_program::sections;
 
 use super::{About, ToldFinding};
 
 pub(super) fn access(record: &Record) -> String {
     let what = match record.kind {
-        Kind::Read => "reads",
+        Kind::Read | Kind::Attempt => "reads",
         Kind::Write => "writes",
         Kind::Atomic => "reads and writes",
         Kind::Initialise => "initialises or invalidates an mbarrier",
@@ -271,6 +271,25 @@ pub(super) fn doubt(doubt: &Doubt) -> (String, Option<Pc>) {
             Some(*pc),
         ),
         Doubt::Fault => ("an access out of bounds ends a kernel: it was not followed much further".to_owned(), None),
+        Doubt::MaySwap { pc, .. } => (
+            format!(
+                "this compare-and-swap fails here; where it swaps (PTX ISA {}), it races with another access",
+                sections::ATOM
+            ),
+            Some(*pc),
+        ),
+        Doubt::Unobserved { pc, cap, .. } => {
+            let kept = match cap {
+                Cap::Observations(most) => format!("{most} strong writes of one place, and as many reads of them, are"),
+                Cap::StandsFor(most) => format!("{most} accesses that come before one write are"),
+            };
+            (
+                format!(
+                    "whether an observation orders this with a later access is not known: no more than {kept} kept"
+                ),
+                Some(*pc),
+            )
+        }
         Doubt::Crowded => ("too many accesses to one place were to be kept; some were forgotten".to_owned(), None),
         Doubt::Steps => ("the limit of instructions was reached".to_owned(), None),
         Doubt::Readings => (
