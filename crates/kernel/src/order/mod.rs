@@ -740,7 +740,8 @@ impl Check<'_> {
         if record.kind.writes() && later.kind.writes() {
             let stores = record.kind == Kind::Write && later.kind == Kind::Write && earlier.bytes == bytes;
             let commutes = record.commutes.is_some() && record.commutes == later.commutes;
-            self.outcome.undetermined |= !commutes && !(self.same_value && stores);
+            let alike = commutes || (self.same_value && stores);
+            self.outcome.undetermined |= !alike;
         }
         if !later.kind.may_write() {
             return;
