@@ -214,7 +214,7 @@ struct WriteRow {
     /// Where the row begins.
     start: usize,
     words: usize,
-    /// Coherence leads from it to something else than another write to its location.
+    /// Coherence leads from it to something else than a write to its location.
     is_broken: bool,
 }
 
@@ -244,10 +244,10 @@ impl Writes {
         self.places.get(event.index()).copied().flatten().map(|place| place as usize)
     }
 
-    /// The places of two writes to one location.
+    /// The places of writes to one location.
     fn pair(&self, x: EventId, y: EventId) -> Option<(usize, usize)> {
         let (x, y) = (self.place(x)?, self.place(y)?);
-        (x != y && self.rows[x].first == self.rows[y].first).then_some((x, y))
+        (self.rows[x].first == self.rows[y].first).then_some((x, y))
     }
 
     /// Adds a pair of coherence.
@@ -274,7 +274,8 @@ impl Writes {
     /// Whether these are two writes to one location, and the first leads to all that the second leads to.
     fn leads_on(&self, x: EventId, y: EventId) -> bool {
         self.pair(x, y).is_some_and(|(from, to)| {
-            !self.rows[to].is_broken && self.row(to).iter().zip(self.row(from)).all(|(to, from)| to & !from == 0)
+            let is_subset = |few: &[u64], many: &[u64]| few.iter().zip(many).all(|(few, many)| few & !many == 0);
+            from != to && !self.rows[to].is_broken && is_subset(self.row(to), self.row(from))
         })
     }
 }
