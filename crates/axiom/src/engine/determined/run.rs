@@ -50,9 +50,8 @@ impl Run {
         let mut fences: Vec<usize> = Vec::new();
         for &local in &self.order {
             let event = self.event(unfolding, local);
-            match &event.kind {
-                EventKind::Read { .. } => rf.push((name(self.source[local]), name(local))),
-                _ => {}
+            if matches!(event.kind, EventKind::Read { .. }) {
+                rf.push((name(self.source[local]), name(local)));
             }
             if is_in_sync_order(event) {
                 let earlier =
