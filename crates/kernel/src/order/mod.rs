@@ -4,6 +4,7 @@
 
 mod behind;
 pub mod clock;
+mod ended;
 mod observed;
 mod ordered;
 mod over;

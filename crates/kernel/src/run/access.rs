@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::dependency::Dependency;
 use super::flag::symbol::{Node, Operand};
+use super::register_reads::Dependency;
 use super::synchronise::join_message;
 use super::taint::{self, Read};
 use super::warp::{Asked, Block, lanes};

@@ -4,122 +4,17 @@
 //! `fencepost check`: an operand that cannot matter is none (8.10.4), and a branch that leads back decides all behind it.
 //! What is not followed exactly (other branches, guards, shuffles, local memory) is marked, and proves nothing.
 
-use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use super::Run;
 use super::flag::liveness::in_one_loop;
-use super::over::AccessId;
+use super::register_reads::{AccessId, Dependencies, Dependency, MOST_KEPT};
 use super::warp::lanes;
 use crate::code::Instruction;
 use crate::code::op::{Combine, Function, Op, Pc, Register, Source};
 use crate::dependence::results;
 use crate::order::clock::Time;
 use crate::order::{Certainty, Known};
-
-/// What one value depends on.
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Dependency {
-    /// When the last of its reads was made; 0: it depends on none.
-    pub(super) latest: Time,
-    /// Those of other CTAs' shared memory.
-    pub(super) reads: SetId,
-    /// Also on something that is not followed.
-    pub(super) unclear: bool,
-}
-
-impl Dependency {
-    pub(super) fn is_none(self) -> bool {
-        self == Dependency::default()
-    }
-}
-
-pub(super) type SetId = u32;
-
-/// Reads of one value that are kept apart.
-const MOST_READS: usize = 24;
-
-/// Sets of reads, each once.
-#[derive(Default)]
-pub(super) struct Sets {
-    sets: Vec<Vec<AccessId>>,
-    index: HashMap<Vec<AccessId>, SetId>,
-}
-
-impl Sets {
-    pub(super) fn reads(&self, set: SetId) -> &[AccessId] {
-        set.checked_sub(1).map_or(&[], |at| &self.sets[at as usize])
-    }
-
-    pub(super) fn one(&mut self, read: AccessId) -> SetId {
-        self.intern(vec![read])
-    }
-
-    fn intern(&mut self, set: Vec<AccessId>) -> SetId {
-        if let Some(found) = self.index.get(&set) {
-            return *found;
-        }
-        self.sets.push(set.clone());
-        let id = self.sets.len() as SetId;
-        self.index.insert(set, id);
-        id
-    }
-
-    /// None: too many.
-    fn union(&mut self, a: SetId, b: SetId) -> Option<SetId> {
-        if a == b || b == 0 {
-            return Some(a);
-        }
-        if a == 0 {
-            return Some(b);
-        }
-        let mut set = [self.reads(a), self.reads(b)].concat();
-        set.sort_unstable();
-        set.dedup();
-        (set.len() <= MOST_READS).then(|| self.intern(set))
-    }
-}
-
-/// Times at which what a lane knows is kept.
-const MOST_KEPT: usize = 64;
-
-/// What lanes of a warp know at their reads, and what registers depend on.
-#[derive(Clone)]
-pub(super) struct Dependencies {
-    registers: Vec<Option<Rc<[Dependency; 32]>>>,
-    /// Of whatever follows, by branches that lead back.
-    control: [Dependency; 32],
-    /// Lanes that have put something into local memory that depends on reads.
-    local: u32,
-    /// What a lane knew at its reads, where that had changed.
-    known: Vec<VecDeque<(Time, Rc<Known>)>>,
-}
-
-impl Dependencies {
-    pub(super) fn new(registers: u32) -> Dependencies {
-        Dependencies {
-            registers: vec![None; registers as usize],
-            control: [Dependency::default(); 32],
-            local: 0,
-            known: vec![VecDeque::new(); 32],
-        }
-    }
-
-    fn of(&self, register: Register, lane: u32) -> Dependency {
-        self.registers[register as usize].as_ref().map_or_else(Dependency::default, |lanes| lanes[lane as usize])
-    }
-
-    fn set(&mut self, register: Register, lane: u32, to: Dependency) {
-        let own = &mut self.registers[register as usize];
-        if own.is_none() && to.is_none() {
-            return;
-        }
-        let lanes = own.get_or_insert_with(|| Rc::new([Dependency::default(); 32]));
-        if lanes[lane as usize] != to {
-            Rc::make_mut(lanes)[lane as usize] = to;
-        }
-    }
-}
 
 impl Run<'_> {
     fn dependencies(&self, warp: usize) -> Option<&Dependencies> {

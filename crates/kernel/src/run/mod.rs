@@ -14,6 +14,7 @@ mod flag;
 mod matrix;
 mod over;
 mod register_limit;
+mod register_reads;
 mod swaps;
 mod synchronise;
 pub mod taint;
@@ -275,7 +276,7 @@ impl<'a> Run<'a> {
                 let lanes = if left >= 32 { u32::MAX } else { (1 << left) - 1 };
                 let mut warp = Warp::new(cta, cta * threads + index * 32, lanes, self.entry.registers);
                 warp.dependencies =
-                    self.overs.on.then(|| Box::new(dependency::Dependencies::new(self.entry.registers)));
+                    self.overs.on.then(|| Box::new(register_reads::Dependencies::new(self.entry.registers)));
                 warp.shared_base = self.memory.mapped(0, cta % self.launch.ctas_per_cluster().max(1));
                 for lane in 0..32 {
                     self.specials(&mut warp, cta, index, lane, environment);

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::dependency::{Dependency, Sets};
+use super::register_reads::{AccessId, Dependency, Sets};
 use super::{Credit, Run};
 use crate::code::Instruction;
 use crate::code::op::{Op, Order, Pc, Scope, Source, Space};
@@ -17,12 +17,10 @@ use crate::order::record::{Kind, Path, Record, RecordId};
 use crate::order::{Certainty, Cta, Known, Message, Region, in_scope, links};
 use crate::report::{Doubt, Finding, Protocol, Rule};
 
-/// A load, a store or an atomic operation of one lane on another CTA's shared memory: an element of it.
-pub(super) type AccessId = u32;
-
 /// An instruction of a lane.
 type Point = (Warp, Lane, Time);
 
+/// An access to another CTA's shared memory.
 struct Access {
     owner: Cta,
     record: RecordId,

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::dependency::Dependencies;
 use super::matrix::registers::RegisterUse;
+use super::register_reads::Dependencies;
 use crate::code::op::{Order, Pc, Register, Scope, Source};
 use crate::memory::Taint;
 use crate::order::Cta;
