@@ -530,8 +530,14 @@ impl Run<'_> {
             let kind = self.order.record_at(record).kind;
             let failed = kind == Kind::Attempt;
             let dependency = if self.overs.on {
-                let dependency = self.act_depends_on(warp, lane, &[access.place.base, from[0], from[1]]);
+                // A swap that fails writes nothing: what it would write is used only where it may not fail.
+                let sources = [access.place.base, from[0], from[1]];
+                let dependency = self.act_depends_on(warp, lane, if failed { &sources[..2] } else { &sources });
                 self.use_all((warp, lane), dependency);
+                if failed {
+                    let unwritten = self.depends_on(warp, lane, &from[1..]);
+                    self.use_reads((warp, lane), unwritten.reads, Certainty::Seen);
+                }
                 // What nobody is told of is read as well.
                 let certainty = if self.observes((region, offset)) { Certainty::Certain } else { Certainty::Seen };
                 self.observe_carried((region, offset), (record, lane), access.scope, certainty);

@@ -93,13 +93,15 @@ impl Run<'_> {
         kept.iter().rev().find(|(from, _)| *from <= time).map(|(_, known)| Rc::clone(known))
     }
 
-    /// Lanes whose guard depends on reads, for the instruction under way.
+    /// Lanes whose guard depends on reads, for the instruction under way. As behind a branch, what it does or leaves out may use
+    /// them.
     pub(super) fn note_guard(&mut self, warp: usize, mask: u32, guard: Register) {
         self.overs.guarded = 0;
         for lane in lanes(mask) {
             let dependency = self.dependency_of(warp, Source::Register(guard), lane);
             if !dependency.is_none() {
                 self.overs.guarded |= 1 << lane;
+                self.use_reads((warp, lane), dependency.reads, Certainty::Seen);
             }
         }
     }

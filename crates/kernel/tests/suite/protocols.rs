@@ -219,6 +219,8 @@ fn remote(access: &str, arrive: &str) -> Report {
     answer_to(&launch, "", &body)
 }
 
+const UNDER_GUARD: &str = "setp.ne.u32 %p4, %r6, 99;\n@%p4 st.global.u32 [%rd2], 1;";
+
 #[test]
 fn an_access_to_another_cta_is_complete_before_that_cta_ends() {
     let atomic =
@@ -238,6 +240,10 @@ fn an_access_to_another_cta_is_complete_before_that_cta_ends() {
         // Whether a shuffle depends on it is not followed.
         let report = used("shfl.sync.idx.b32 %r7, %r6, 3, 31, -1;\n@!%p3 st.global.u32 [%rd2], %r7;");
         assert!(doubted(&report, Rule::OwnerEnds), "{report:?}");
+        // What a swap that fails would have written uses nothing; what stands under a guard may.
+        for how in ["@!%p3 atom.relaxed.gpu.global.cas.b32 %r7, [%rd2], 9, %r6;", UNDER_GUARD] {
+            assert!(doubted(&used(how), Rule::OwnerEnds), "{how} {:?}", used(how));
+        }
         for access in [writes, returns] {
             assert!(proved(&remote(access, "")), "{access} {:?}", remote(access, ""));
             let fenced = format!("{access}\nfence.acq_rel.cluster;");
