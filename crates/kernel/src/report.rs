@@ -2,7 +2,7 @@
 
 use crate::code::op::{Aligned, Pc};
 use crate::memory::Fault;
-use crate::order::Race;
+use crate::order::{Cap, Race};
 
 /// The answer for one launch.
 #[derive(Clone, Debug, Default)]
@@ -302,15 +302,6 @@ pub enum Doubt {
         pc: Pc,
         why: String,
     },
-}
-
-/// What is kept only up to a number.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Cap {
-    /// Strong writes of one place, and reads that have observed them.
-    Observations(usize),
-    /// Accesses that came before one write, and for which it stands.
-    StandsFor(usize),
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

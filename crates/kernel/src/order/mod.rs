@@ -20,7 +20,8 @@ use behind::Behind;
 use clock::{Lane, Object, Time, Warp};
 use observed::Observed;
 use observed::Sight;
-pub use observed::{Write, links};
+pub use observed::{Cap, Write, links};
+
 use ordered::{Facts, Later};
 pub use over::Certainty;
 use policy::Policy;
@@ -30,7 +31,6 @@ use shadow::{Entry, Shadow, StandsFor};
 pub use views::{Cta, Domain, Known, Message, Snapshot, Views, sent};
 
 use crate::code::op::{Pc, Scope};
-use crate::report::Cap;
 
 /// Lanes of a warp that know the same.
 struct Lanes {

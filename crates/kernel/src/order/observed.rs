@@ -11,7 +11,6 @@ use super::clock::{Lane, Time, Warp};
 use super::in_scope;
 use super::record::{Kind, Path, Record, RecordId};
 use super::shadow::{Entry, Region, StandsFor};
-use crate::report::Cap;
 
 /// The write of a lane to a place. Elements of a vector are writes of their own (8.2.4), to places of their own.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -43,6 +42,15 @@ struct Observation {
     reader: Record,
     lane: Lane,
     seen: Seen,
+}
+
+/// What is kept only up to a number.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Cap {
+    /// Strong writes of one place, and reads that have observed them.
+    Observations(usize),
+    /// Accesses that came before one write, and for which it stands.
+    StandsFor(usize),
 }
 
 /// Whether an access comes before another by observation.

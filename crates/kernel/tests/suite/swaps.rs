@@ -4,7 +4,8 @@
 use fencepost_kernel::check::{Limits, check};
 use fencepost_kernel::code::decode;
 use fencepost_kernel::launch::{Argument, BufferSpec, Contents, Launch};
-use fencepost_kernel::report::{Cap, Doubt, Finding, Report};
+use fencepost_kernel::order::Cap;
+use fencepost_kernel::report::{Doubt, Finding, Report};
 use fencepost_syntax::ptx;
 
 use crate::atomics::{ask, swap, weak};

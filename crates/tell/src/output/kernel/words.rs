@@ -3,8 +3,8 @@
 use fencepost_kernel::code::op::{Aligned, Pc};
 use fencepost_kernel::memory::Fault;
 use fencepost_kernel::order::record::{Kind, Path, Record};
-use fencepost_kernel::order::{Race, Region, Why};
-use fencepost_kernel::report::{Cap, Cause, Doubt, Finding, Protocol, Rule, Stuck, Waiting};
+use fencepost_kernel::order::{Cap, Race, Region, Why};
+use fencepost_kernel::report::{Cause, Doubt, Finding, Protocol, Rule, Stuck, Waiting};
 use fencepost_program::sections;
 
 use super::{About, ToldFinding};
