@@ -134,6 +134,15 @@ fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
     Some(Edit::new(change, reason, if is_half { "9.7.15.4, 8.5" } else { section }, COST))
 }
 
+/// Asynchronous stores and reductions of the two threads whose scope is too narrow for them.
+pub(crate) fn strands(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let common = scene.common(pair.0, pair.1);
+    let own = |here: &Here<'_>| {
+        here.has("async") && [pair.0, pair.1].iter().any(|access| scene.thread(*access) == Some(here.thread))
+    };
+    all(scene).into_iter().filter(own).filter_map(|here| scope(scene, here, common)).collect()
+}
+
 /// The instruction with another scope.
 fn widened(text: &str, own: &str, scope: Scope) -> String {
     let text = text.trim_end_matches(';').trim();

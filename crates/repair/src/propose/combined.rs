@@ -153,12 +153,21 @@ pub(crate) fn wider(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             None => edit(change, reason, "9.7.15.16, 8.5"),
         }
     };
+    let spoken = told(scene, pair, narrow).into_iter().map(one);
     // Of an asynchronous operation the instruction itself tells nothing.
-    let is_async = |edit: &Edit| match edit.change {
+    let is_new = |own: &Edit, all: &[Edit]| all.iter().all(|edit| edit.change != own.change);
+    let mut found: Vec<Edit> = spoken.filter(|edit| !is_async(scene, edit)).collect();
+    for own in adjust::strands(scene, pair) {
+        found.extend(is_new(&own, &found).then_some(own));
+    }
+    found
+}
+
+fn is_async(scene: &Scene<'_>, edit: &Edit) -> bool {
+    match edit.change {
         Change::Strengthen { span, .. } => scene.test.instruction_text(span).contains(".async."),
         _ => false,
-    };
-    told(scene, pair, narrow).into_iter().map(one).filter(|edit| !is_async(edit)).collect()
+    }
 }
 
 /// Release and acquire on everything strong that is relaxed.

@@ -47,6 +47,13 @@ pub(crate) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>>
     found
 }
 
+/// A commit behind the copies of each thread by itself that are in no group.
+pub(crate) fn uncommitted(scene: &Scene<'_>) -> Vec<Edit> {
+    let threads = (0..scene.test.litmus.threads.len()).map(ThreadId::new);
+    let one = |thread: ThreadId| Alike { threads: vec![thread] }.commits(scene, thread);
+    threads.flat_map(one).flatten().collect()
+}
+
 fn body(litmus: &Litmus, thread: ThreadId) -> &[Statement] {
     litmus.threads.get(thread.index()).map_or(&[], |thread| thread.body.as_slice())
 }

@@ -14,7 +14,7 @@ use crate::propose::flag::read_once;
 use crate::propose::phase::{buffer_release, idle_wait};
 use crate::propose::way::SKIPPED;
 use crate::propose::way::link::Plan;
-use crate::propose::{adjust, combined, kernel_line, phase, tcgen05};
+use crate::propose::{adjust, combined, kernel_line, phase, same_text, tcgen05};
 use crate::scene::anchor::{Anchor, Side};
 use crate::scene::{Scene, loops};
 use crate::scene::{slots, statement};
@@ -220,10 +220,11 @@ impl Search<'_, '_> {
         }
     }
 
-    /// What is seldom meant so: another number than it should be, a wait that nobody asks or repeats.
+    /// What is seldom meant so: another number than it should be, a copy in no group, a wait that nobody asks or repeats.
     fn likely(&mut self) {
         let (scene, pair) = (self.scene, self.pair);
         self.singles(phase::odd(scene));
+        self.singles(same_text::uncommitted(scene));
         self.singles(tcgen05::freed(scene, pair));
         self.singles(adjust::only_arriving(scene));
         self.singles(idle_wait::likely(scene, pair));
