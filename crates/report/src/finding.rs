@@ -133,16 +133,3 @@ impl FindingKind {
         self.is_of_one_thread() || self == FindingKind::AccessBeforeStart
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_word_is_that_of_one_kind() {
-        for kind in FindingKind::ALL {
-            assert_eq!(FindingKind::from_word(kind.word()), Some(kind));
-        }
-        assert_eq!(FindingKind::from_word("datarace"), None);
-    }
-}
