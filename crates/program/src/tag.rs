@@ -87,7 +87,7 @@ macro_rules! tags {
             pub const ALL: &'static [Tag] = &[$(Tag::$name,)*];
 
             /// The name by which a cat model knows the set of events with this tag.
-            pub fn cat_name(self) -> &'static str {
+            pub const fn cat_name(self) -> &'static str {
                 match self {
                     $(Tag::$name => $cat,)*
                 }

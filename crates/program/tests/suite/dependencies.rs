@@ -98,6 +98,20 @@ fn real(code: &[&str]) -> Vec<usize> {
 }
 
 #[test]
+fn an_operand_that_never_matters_carries_no_real_dependency() {
+    let through = |compute: &str, to: &str| real(&["ld.u32 %r1, [x];", compute, &format!("st.u64 [y], {to};")]);
+    for compute in
+        ["mul.lo.u32 %r2, %r1, 0;", "mul.hi.u32 %r2, 0, %r1;", "and.b32 %r2, %r1, 0;", "sub.u32 %r2, %r1, %r1;"]
+    {
+        assert_eq!(through(compute, "%r2"), [0], "{compute}");
+    }
+    for compute in ["mul.wide.u32 %rd2, %r1, 0;", "mul.wide.u32 %rd2, 0, %r1;", "mad.wide.u32 %rd2, %r1, 0, 5;"] {
+        assert_eq!(through(compute, "%rd2"), [0], "{compute}");
+    }
+    assert_eq!(through("mul.wide.u32 %rd2, %r1, 1;", "%rd2"), [1]);
+}
+
+#[test]
 fn a_real_branch_controls_what_lies_on_its_ways() {
     let test = ["ld.u32 %r1, [x];", "setp.eq.u32 %p1, %r1, 0;", "@%p1 bra L0;"];
     let with = |rest: &[&str]| real(&[&test[..], rest].concat());

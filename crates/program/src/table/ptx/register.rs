@@ -4,7 +4,6 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::{Comparison, Dialect};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::ids::RegisterId;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{CodeIndex, LocalValue, Operand, Operation};
@@ -125,12 +124,15 @@ fn assign(
     Ok(())
 }
 
-/// The operand brought into `ty`, in a register of our own.
-fn converted(context: &mut Context<'_>, operand: Operand, ty: Type) -> RegisterId {
+/// The operand brought into `ty`, in a register of our own. A number stays one: what it makes constant is seen.
+fn converted(context: &mut Context<'_>, operand: Operand, ty: Type) -> Operand {
+    if let Operand::Constant(value) = operand {
+        return Operand::Constant(ty.wrap(value));
+    }
     let destination = context.thread.temporary(ty);
     let value = LocalValue::Unary(UnaryOperator::Convert, operand);
     context.thread.emit(Operation::Local { destination, ty, value });
-    destination
+    Operand::Register(destination)
 }
 
 /// `mul.lo` keeps the type; `mul.hi` is the other half; `mul.wide` reads narrow operands and gives twice the
@@ -154,8 +156,7 @@ fn product(
     if ty.bits > 32 {
         return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
     }
-    let left = Operand::Register(converted(context, left, ty));
-    let right = Operand::Register(converted(context, right, ty));
+    let (left, right) = (converted(context, left, ty), converted(context, right, ty));
     Ok((Type { bits: ty.bits * 2, ..ty }, LocalValue::Binary(BinaryOperator::Multiply, left, right)))
 }
 
@@ -258,6 +259,6 @@ fn convert(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers)
     let [destination, source] = context.operands(tree)?;
     let source = context.value(source)?;
     let narrow = converted(context, source, *from);
-    let value = LocalValue::Unary(UnaryOperator::Convert, Operand::Register(narrow));
+    let value = LocalValue::Unary(UnaryOperator::Convert, narrow);
     assign(context, destination, *to, value)
 }

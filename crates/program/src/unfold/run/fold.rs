@@ -26,7 +26,9 @@ pub(crate) fn mattering(value: &LocalValue, dependencies: Dependencies) -> Vec<O
             left,
             right,
         ) if left == right => Vec::new(),
-        LocalValue::Binary(Op::And | Op::Multiply, left, right) if left == zero || right == zero => Vec::new(),
+        LocalValue::Binary(Op::And | Op::Multiply | Op::MultiplyHigh, left, right) if left == zero || right == zero => {
+            Vec::new()
+        }
         LocalValue::Binary(_, left, right) => vec![left, right],
         LocalValue::Select { then, otherwise, .. } if then == otherwise => vec![then],
         LocalValue::Select { condition, then, otherwise } => vec![condition, then, otherwise],
@@ -51,7 +53,7 @@ pub(crate) fn binary(operator: BinaryOperator, ty: Type, left: Expression, right
     }
     let zero = Expression::constant(0);
     match operator {
-        Op::And | Op::Multiply if left == zero || right == zero => zero,
+        Op::And | Op::Multiply | Op::MultiplyHigh if left == zero || right == zero => zero,
         Op::Add | Op::Or | Op::Xor if left == zero => convert(ty, right),
         Op::Add | Op::Or | Op::Xor | Op::Subtract | Op::ShiftLeft | Op::ShiftRight if right == zero => {
             convert(ty, left)
