@@ -54,7 +54,7 @@ struct Excerpt {
 
 impl Excerpt {
     fn new(source: &Source, diagnostic: &Diagnostic) -> Excerpt {
-        let text = source.text.as_str();
+        let text = &*source.text;
         let start = floor(text, diagnostic.span.start as usize);
         let end = floor(text, diagnostic.span.end as usize).max(start);
         let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);

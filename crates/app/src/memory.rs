@@ -4,10 +4,9 @@
 //! The limit is on the resident size of the whole process, because that is what a machine runs out of, whichever phase
 //! takes it. Counting in the allocator would be exact, but takes unsafe code and time in every allocation.
 
-use std::cell::RefCell;
 use std::io::Read;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use fencepost_syntax::limits::Signals;
 
@@ -50,37 +49,47 @@ pub(crate) fn is_full() -> bool {
 
 /// `VmRSS`, in bytes.
 fn resident() -> Option<u64> {
-    /// More than that file has, up to the line.
-    const ENOUGH: usize = 4096;
-    thread_local! {
-        /// One thread measures, again and again; the line stays where it was.
-        static START: RefCell<([u8; ENOUGH], usize)> = const { RefCell::new(([0; ENOUGH], 0)) };
-    }
-    let mut file = std::fs::File::open("/proc/self/status").ok()?;
-    START.with_borrow_mut(|(start, line)| {
-        // The kernel writes such a file in one piece.
-        let length = file.read(start).ok()?;
-        field(&start[..length], b"VmRSS:", line)
-    })
+    /// One thread measures, again and again: into the same memory, and the line stays where it was. In the memory of
+    /// threads it would be filled with zeros for each of them.
+    static START: Mutex<(Vec<u8>, usize)> = Mutex::new((Vec::new(), 0));
+    let mut start = START.lock().unwrap_or_else(PoisonError::into_inner);
+    let (text, line) = &mut *start;
+    read_start("/proc/self/status", text)?;
+    field(text, b"VmRSS:", line)
 }
 
 /// What the machine has, or less where a control group says so.
 fn of_machine() -> Option<u64> {
-    let total = field(&std::fs::read("/proc/meminfo").ok()?, b"MemTotal:", &mut 0)?;
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let mut text = Vec::new();
+    read_start("/proc/meminfo", &mut text)?;
+    let total = field(&text, b"MemTotal:", &mut 0)?;
+    let group = read_start("/sys/fs/cgroup/memory.max", &mut text).and_then(|()| str::from_utf8(&text).ok());
     let group = group.and_then(|text| text.trim().parse::<u64>().ok());
     Some(group.map_or(total, |group| group.min(total)))
+}
+
+/// Reads a file of the system, as far as it can matter.
+fn read_start(path: &str, text: &mut Vec<u8>) -> Option<()> {
+    /// More than those files have, up to the line.
+    const ENOUGH: usize = 4096;
+    text.clear();
+    text.reserve(ENOUGH);
+    std::fs::File::open(path).ok()?.take(ENOUGH as u64).read_to_end(text).ok()?;
+    Some(())
 }
 
 /// `VmRSS:     1234 kB`, on a line of its own; where that line begins is looked at first, and remembered.
 fn field(text: &[u8], name: &[u8], line: &mut usize) -> Option<u64> {
     let begins_a_line = |at: usize| at == 0 || text.get(at - 1) == Some(&b'\n');
-    let is_there = |at: usize| begins_a_line(at) && text.get(at..).is_some_and(|rest| rest.starts_with(name));
-    if !is_there(*line) {
-        *line = (0..text.len()).find(|at| is_there(*at))?;
+    let is_there = |at: usize| text.get(at..).is_some_and(|rest| rest.starts_with(name));
+    if !begins_a_line(*line) || !is_there(*line) {
+        *line = 0;
+        while !is_there(*line) {
+            *line += text.get(*line..)?.iter().position(|byte| *byte == b'\n')? + 1;
+        }
     }
     let after = text[*line + name.len()..].split(|byte| *byte == b'\n').next()?;
-    let kilobytes: u64 = std::str::from_utf8(after).ok()?.split_ascii_whitespace().next()?.parse().ok()?;
+    let kilobytes: u64 = str::from_utf8(after).ok()?.split_ascii_whitespace().next()?.parse().ok()?;
     kilobytes.checked_mul(1024)
 }
 

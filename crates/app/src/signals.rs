@@ -3,7 +3,7 @@
 //! `timeout` signals its child and then the group that the child belongs to, so that two signals arrive together, and a
 //! terminal may do the same: what comes within a second of the first is taken for a part of it.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -19,44 +19,50 @@ const TOGETHER: std::time::Duration = std::time::Duration::from_secs(1);
 /// The exit code of a program that ends at once.
 const AT_ONCE: i32 = 130;
 
-/// From now on signals end the searches and not the program. Flags are set by the handler itself. The thread that lets a
-/// second signal through sleeps until there is a first.
+/// From now on signals end the searches and not the program.
 pub(crate) fn cancel_on_interrupt() {
-    let again = match watch() {
-        Some(passed) => passed,
-        // No thread, no second: any second signal ends the program.
-        None => Arc::clone(&CANCELLED),
-    };
+    if watch().is_some() {
+        return;
+    }
+    // No thread, no second: any second signal ends the program.
     for signal in [SIGINT, SIGTERM] {
         // Without a handler Ctrl-C still works, less politely.
-        let _ = flag::register_conditional_shutdown(signal, AT_ONCE, Arc::clone(&again));
+        let _ = flag::register_conditional_shutdown(signal, AT_ONCE, Arc::clone(&CANCELLED));
         let _ = flag::register(signal, Arc::clone(&CANCELLED));
     }
 }
 
-/// A flag that is set a second after the first signal.
+/// A thread that sleeps until there is a signal. To register what the handler itself does costs more than to start a small
+/// check, so it does one thing: it wakes the thread.
 #[cfg(unix)]
-fn watch() -> Option<Arc<AtomicBool>> {
+fn watch() -> Option<()> {
     use std::io::Read;
     use std::os::unix::net::UnixStream;
     const STACK: usize = 64 << 10;
-    let passed: Arc<AtomicBool> = Arc::default();
     let (mut woken, wakes) = UnixStream::pair().ok()?;
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::low_level::pipe::register(signal, wakes.try_clone().ok()?).ok()?;
-    }
-    let set = Arc::clone(&passed);
+    let again = wakes.try_clone().ok()?;
     let watcher = move || {
-        if woken.read_exact(&mut [0]).is_ok() {
-            std::thread::sleep(TOGETHER);
-            set.store(true, std::sync::atomic::Ordering::Relaxed);
+        if woken.read_exact(&mut [0]).is_err() {
+            return;
+        }
+        CANCELLED.store(true, Ordering::Relaxed);
+        std::thread::sleep(TOGETHER);
+        // Those that came together with the first.
+        if woken.set_nonblocking(true).is_ok() {
+            while woken.read(&mut [0; 64]).is_ok_and(|read| read > 0) {}
+        }
+        if woken.set_nonblocking(false).is_ok() && woken.read_exact(&mut [0]).is_ok() {
+            std::process::exit(AT_ONCE);
         }
     };
     std::thread::Builder::new().stack_size(STACK).spawn(watcher).ok()?;
-    Some(passed)
+    signal_hook::low_level::pipe::register(SIGINT, wakes).ok()?;
+    // Without this one SIGTERM ends the program at once.
+    let _ = signal_hook::low_level::pipe::register(SIGTERM, again);
+    Some(())
 }
 
 #[cfg(not(unix))]
-fn watch() -> Option<Arc<AtomicBool>> {
+fn watch() -> Option<()> {
     None
 }

@@ -1,5 +1,8 @@
 //! Byte positions in a source text, and the text itself with its name.
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
 /// A half-open byte range of a [`Source`].
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Span {
@@ -40,11 +43,25 @@ impl<T: PartialEq> PartialEq for Spanned<T> {
 impl<T: Eq> Eq for Spanned<T> {}
 
 /// A named text. The name is what diagnostics show (a path, or `<stdin>`).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Source {
     pub name: String,
-    pub text: String,
+    /// A text of the program itself is not copied: a shipped model is longer than most tests.
+    pub text: Cow<'static, str>,
+    /// Made when a place far behind the beginning is asked for.
+    lines: OnceLock<Lines>,
 }
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Source) -> bool {
+        (&self.name, &self.text) == (&other.name, &other.text)
+    }
+}
+
+impl Eq for Source {}
+
+/// Places up to here are found by counting lines, which is cheaper than a table for the few places of a small test.
+const NEAR: usize = 1 << 14;
 
 /// Where the lines of a text begin, for who asks of many places: counting the lines before each takes as long as the text is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,22 +91,30 @@ pub struct LineColumn {
 
 impl Source {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Source {
-        Source { name: name.into(), text: text.into() }
+        Source { name: name.into(), text: Cow::Owned(text.into()), lines: OnceLock::new() }
+    }
+
+    /// A text that is part of the program.
+    pub fn fixed(name: impl Into<String>, text: &'static str) -> Source {
+        Source { name: name.into(), text: Cow::Borrowed(text), lines: OnceLock::new() }
     }
 
     /// Where a byte offset stands; an offset past the end is the end.
     pub fn position(&self, offset: u32) -> LineColumn {
         let offset = (offset as usize).min(self.text.len());
         let before = &self.text.as_bytes()[..offset];
-        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
         let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
-        LineColumn { line: line as u32, column: column as u32 }
+        LineColumn { line: self.line(offset as u32), column: column as u32 }
     }
 
     /// The line of [`Source::position`], which is cheaper: a line may be long.
     pub fn line(&self, offset: u32) -> u32 {
-        let before = &self.text.as_bytes()[..(offset as usize).min(self.text.len())];
+        let end = (offset as usize).min(self.text.len());
+        if end > NEAR {
+            return self.lines.get_or_init(|| Lines::of(&self.text)).line(end as u32);
+        }
+        let before = &self.text.as_bytes()[..end];
         before.iter().filter(|&&byte| byte == b'\n').count() as u32 + 1
     }
 
@@ -112,5 +137,20 @@ mod tests {
                 assert_eq!(source.line(offset), source.position(offset).line, "{text:?} {offset}");
             }
         }
+    }
+
+    #[test]
+    fn places_behind_many_lines_are_those_that_counting_finds() {
+        let text = "a\né\n\n".repeat(NEAR / 3);
+        let source = Source::new("t", text.as_str());
+        for offset in
+            (0..=text.len()).step_by(997).filter(|at| text.is_char_boundary(*at)).chain([NEAR, text.len() + 9])
+        {
+            let before = &text[..offset.min(text.len())];
+            let line = before.matches('\n').count() as u32 + 1;
+            let column = before.rsplit('\n').next().unwrap_or("").chars().count() as u32 + 1;
+            assert_eq!(source.position(offset as u32), LineColumn { line, column }, "{offset}");
+        }
+        assert_eq!(source, Source::new("t", text));
     }
 }

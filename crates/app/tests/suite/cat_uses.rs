@@ -142,9 +142,12 @@ impl Finder {
                 self.expression(body);
                 self.own.truncate(outside);
             }
-            Expression::Binary(_, left, right)
-            | Expression::Apply { function: left, argument: right }
-            | Expression::Try { body: left, fallback: right } => {
+            Expression::Binary(_, operands) => {
+                let [left, right] = &**operands;
+                self.expression(left);
+                self.expression(right);
+            }
+            Expression::Apply { function: left, argument: right } | Expression::Try { body: left, fallback: right } => {
                 self.expression(left);
                 self.expression(right);
             }

@@ -377,8 +377,11 @@ impl<'m> Evaluator<'m> {
         if then > 0 && plan.inputs.iter().all(|input| self.slots[input.index()].changed <= then) {
             return;
         }
-        let members: Vec<Slot> = plan.steps.iter().map(|(slot, _)| *slot).collect();
-        let before: Vec<Vec<u64>> = members.iter().map(|slot| self.data[self.range(*slot)].to_vec()).collect();
+        // What the members were, one after the other; the first time there is nothing to compare with.
+        let mut before: Vec<u64> = Vec::new();
+        for (slot, _) in plan.steps.iter().filter(|_| then > 0) {
+            before.extend_from_slice(&self.data[self.range(*slot)]);
+        }
         for index in 0..self.plan.groups[group].variables.len() {
             let range = self.range(self.plan.groups[group].variables[index].0);
             self.data[range].fill(0);
@@ -409,9 +412,15 @@ impl<'m> Evaluator<'m> {
             }
         }
         self.settled[group] = self.clock;
-        for (slot, before) in members.iter().zip(before) {
-            if then == 0 || self.data[self.range(*slot)] != before[..] {
-                self.note(*slot, update::ALL);
+        let mut before = before.as_slice();
+        for index in 0..self.plan.groups[group].steps.len() {
+            let (slot, _) = self.plan.groups[group].steps[index];
+            let value = &self.data[self.range(slot)];
+            let same = before.split_at_checked(value.len()).filter(|_| then > 0);
+            let is_same = same.is_some_and(|(old, _)| old == value);
+            before = same.map_or(before, |(_, rest)| rest);
+            if !is_same {
+                self.note(slot, update::ALL);
             }
         }
         // A variable has the value of its body.

@@ -286,19 +286,35 @@ impl Plan {
     }
 
     fn assign_slots(&mut self, model: &Model, live: &[Live]) {
-        let is_variable = |index: usize| matches!(model.nodes[index].operator, Operator::Variable);
         let variables = model.groups.iter().flat_map(|group| &group.variables).map(|(variable, _)| variable.index());
-        let mut variables: Vec<usize> = variables.collect();
+        let mut variables: Vec<usize> = variables.filter(|&index| live[index].is_live()).collect();
         variables.sort_unstable();
-        let others = (0..live.len()).filter(|&index| !is_variable(index));
-        for index in variables.into_iter().chain(others).filter(|&index| live[index].is_live()) {
-            self.slots[index] = match closed_coherence(model, index) {
-                Some(co) => self.slots[co.index()],
-                None => self.new_slot(model.nodes[index].kind),
-            };
+        // How much there will be in each list, and no more.
+        let (mut counts, mut bases) = ([0; Stage::ALL.len()], 0);
+        for (index, node) in model.nodes.iter().enumerate().filter(|(index, _)| live[*index].is_live()) {
+            counts[self.analysis.stages[index] as usize] += 1;
+            bases += usize::from(matches!(node.operator, Operator::Base(_) | Operator::BaseRelation(_)));
         }
-        let uses_final = |index: usize| model.nodes[index].operator == Operator::Base(BaseSet::FinalWrites);
-        if (0..live.len()).any(|index| live[index].is_live() && uses_final(index)) {
+        let checks = model.checks.len();
+        self.steps.iter_mut().zip(counts).for_each(|(steps, count)| steps.reserve(count + checks));
+        self.static_bases.reserve(bases + 1);
+        self.slot_kinds.reserve(counts.iter().sum::<usize>() + 1);
+        for index in variables {
+            self.slots[index] = self.new_slot(model.nodes[index].kind);
+        }
+        let mut uses_final = false;
+        for (index, node) in model.nodes.iter().enumerate() {
+            if !live[index].is_live() {
+                continue;
+            }
+            self.slots[index] = match node.operator {
+                Operator::Variable => continue,
+                Operator::Plus(operand) if is_coherence(model, operand) => self.slots[operand.index()],
+                _ => self.new_slot(node.kind),
+            };
+            uses_final |= matches!(node.operator, Operator::Base(BaseSet::FinalWrites));
+        }
+        if uses_final {
             let slot = self.new_slot(NodeKind::Set);
             self.static_bases.push((slot, Base::Set(BaseSet::Tagged(Tag::Write))));
             self.writes = Some(slot);
@@ -327,40 +343,52 @@ impl Plan {
         let mut due: Vec<(usize, CheckId, NodeId)> =
             axioms(model).map(|(check, node)| (ready(node), check, node)).collect();
         due.shared_sort();
-        let mut due = due.into_iter().peekable();
         let mut ending: Vec<(usize, usize)> =
             model.groups.iter().enumerate().map(|(group, source)| (source.last.index(), group)).collect();
         ending.shared_sort();
         ending.dedup_by_key(|(last, _)| *last);
-        let mut ending = ending.into_iter().peekable();
+        let (mut due, mut ending) = (due.as_slice(), ending.as_slice());
+        // Most nodes are none that something waits for: the next one is compared, and not looked up.
+        let after = |due: &[(usize, CheckId, NodeId)], ending: &[(usize, usize)]| {
+            let due = due.first().map_or(usize::MAX, |(at, ..)| *at);
+            ending.first().map_or(due, |(at, _)| due.min(*at))
+        };
+        let mut next = after(due, ending);
         for index in 0..model.nodes.len() {
-            let (slot, stage) = (self.slots[index], self.analysis.stages[index]);
-            // Nodes that only the last checks need, and that the orders change, wait for the end.
-            let late = live[index] == Live::LAST && stage >= Stage::Fences;
-            if live[index].is_live() && in_group[index].is_none() && closed_coherence(model, index).is_none() {
+            if live[index].is_live() && in_group[index].is_none() {
+                let (slot, stage) = (self.slots[index], analysis.stages[index]);
                 match &model.nodes[index].operator {
                     Operator::Base(set) => self.base(slot, stage, Base::Set(*set)),
                     Operator::BaseRelation(relation) => self.base(slot, stage, Base::Relation(*relation)),
+                    Operator::Plus(operand) if is_coherence(model, *operand) => {}
                     operator => {
+                        // Nodes that only the last checks need, and that the orders change, wait for the end.
+                        let late = live[index] == Live::LAST && stage >= Stage::Fences;
                         let step = Step::Compute(slot, self.operation(model, operator));
                         self.push(stage, late, step);
                     }
                 }
             }
-            if let Some((_, group)) = ending.next_if(|&(last, _)| last == index) {
+            if index < next {
+                continue;
+            }
+            if let Some((&(_, group), rest)) = ending.split_first().filter(|((last, _), _)| *last == index) {
+                ending = rest;
                 self.plan_group(model, group, in_group, live);
             }
-            while let Some((_, check, node)) = due.next_if(|&(at, ..)| at == index) {
+            while let Some((&(_, check, node), rest)) = due.split_first().filter(|((at, ..), _)| *at == index) {
+                due = rest;
                 match self.needs(model, check) {
                     Some(needs) => {
-                        if needs == Chosen::Partly && self.analysis.stages[node.index()] > Stage::Static {
+                        if needs == Chosen::Partly && analysis.stages[node.index()] > Stage::Static {
                             self.prunes_reads_from = Pruning::Some;
                         }
-                        self.push(self.analysis.stages[node.index()], false, Step::Check { check, needs });
+                        self.push(analysis.stages[node.index()], false, Step::Check { check, needs });
                     }
                     None => self.last.push(Step::Check { check, needs: Chosen::ReadsFrom }),
                 }
             }
+            next = after(due, ending);
         }
     }
 
@@ -485,10 +513,8 @@ fn axioms(model: &Model) -> impl Iterator<Item = (CheckId, NodeId)> + '_ {
 }
 
 /// `co+` is `co`: engines keep coherence transitively closed.
-fn closed_coherence(model: &Model, index: usize) -> Option<NodeId> {
-    let Operator::Plus(operand) = model.nodes[index].operator else { return None };
-    let is_co = model.nodes[operand.index()].operator == Operator::BaseRelation(BaseRelation::Co);
-    is_co.then_some(operand)
+fn is_coherence(model: &Model, node: NodeId) -> bool {
+    matches!(model.nodes[node.index()].operator, Operator::BaseRelation(BaseRelation::Co))
 }
 
 /// `[S]`: the node of S.
@@ -535,12 +561,12 @@ impl Live {
 fn mark(model: &Model, live: &mut [Live]) {
     loop {
         // Operands come before their users, so one pass is enough where no variable is read.
-        for index in (0..model.nodes.len()).rev() {
+        for (index, node) in model.nodes.iter().enumerate().rev() {
             let by = live[index];
             if by.is_live() {
-                for node in reads(model, &model.nodes[index].operator).into_iter().flatten() {
-                    live[node.index()].add(by);
-                }
+                let [first, second] = reads(model, &node.operator);
+                first.iter().for_each(|node| live[node.index()].add(by));
+                second.iter().for_each(|node| live[node.index()].add(by));
             }
         }
         let mut changed = false;

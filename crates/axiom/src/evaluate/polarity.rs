@@ -68,11 +68,13 @@ impl Analysis {
 /// it ends, and nothing is gone through twice but its nodes.
 fn polarities(model: &Model, members: &[Option<usize>]) -> Vec<Polarity> {
     let mut polarity = vec![Polarity::default(); model.nodes.len()];
-    let mut groups = model.groups.iter().enumerate().peekable();
-    for index in 0..model.nodes.len() {
-        polarity[index] = polarity[index].and(polarity_of(&model.nodes[index].operator, &polarity));
-        while let Some((number, group)) = groups.next_if(|(_, group)| group.last.index() <= index) {
+    let mut groups = model.groups.iter().enumerate();
+    let mut next = groups.next();
+    for (index, node) in model.nodes.iter().enumerate() {
+        polarity[index] = polarity[index].and(polarity_of(&node.operator, &polarity));
+        while let Some((number, group)) = next.filter(|(_, group)| group.last.index() <= index) {
             settle(model, (number, group), members, &mut polarity);
+            next = groups.next();
         }
     }
     polarity
@@ -120,9 +122,11 @@ fn polarity_of(operator: &Operator, known: &[Polarity]) -> Polarity {
         Operator::Base(BaseSet::FinalWrites) => Polarity { grows: 0, shrinks: CO },
         Operator::Complement(a) | Operator::SetComplement(a) => known[a.index()].flipped(),
         Operator::Difference(a, b) | Operator::SetDifference(a, b) => known[a.index()].and(known[b.index()].flipped()),
-        other => {
-            operands(other).into_iter().flatten().fold(Polarity::default(), |all, node| all.and(known[node.index()]))
-        }
+        other => match operands(other) {
+            [Some(a), Some(b)] => known[a.index()].and(known[b.index()]),
+            [Some(a), None] => known[a.index()],
+            _ => Polarity::default(),
+        },
     }
 }
 

@@ -36,8 +36,9 @@ impl Reduced {
         for (at, (slot, _)) in plan.static_bases.iter().chain(&plan.chosen_bases).enumerate() {
             holds[slot.index()] |= holding.get(at / 64).is_none_or(|word| word >> (at % 64) & 1 == 1);
         }
-        let mut reduced = Reduced::default();
+        let mut reduced = Reduced { computed: Vec::with_capacity(plan.slot_count()), ..Reduced::default() };
         for (number, list) in reduced.lists.iter_mut().enumerate() {
+            list.reserve_exact(plan.list(number).len());
             for step in plan.list(number) {
                 let is_left = match *step {
                     Step::Compute(slot, operation) => {

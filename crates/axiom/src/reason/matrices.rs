@@ -166,6 +166,7 @@ impl<'m> Matrices<'m> {
         self.shape = candidate.shape;
         let mut end = 0;
         self.bits.starts.clear();
+        self.bits.starts.reserve(self.live.len() + 1);
         self.bits.starts.push(0);
         for (node, live) in self.model.nodes.iter().zip(&self.live) {
             end += if *live { words(node.kind, self.shape) } else { 0 };

@@ -314,18 +314,23 @@ fn simple_cycle(walk: Vec<usize>) -> Vec<usize> {
 fn components(values: &dyn Valuation, node: NodeId) -> Vec<Vec<usize>> {
     let size = values.size();
     // The rows one after the other, in half the size of what they are otherwise: there are as many as events.
-    let (mut targets, mut ends): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::with_capacity(size));
+    let (mut targets, mut ends): (Vec<u32>, Vec<usize>) = (Vec::with_capacity(2 * size), Vec::with_capacity(size));
     for from in 0..size {
         targets.extend(values.leads_to(node, from).iter().map(|to| *to as u32));
         ends.push(targets.len());
     }
     let row = |event: usize| &targets[if event == 0 { 0 } else { ends[event - 1] }..ends[event]];
+    // Who leads nowhere is on no cycle, and where all are such nothing is looked for.
+    if targets.is_empty() {
+        return Vec::new();
+    }
     let mut index = vec![usize::MAX; size];
     let mut low = vec![0; size];
     let mut on_stack = vec![false; size];
-    let (mut stack, mut calls, mut next, mut found) = (Vec::new(), Vec::new(), 0, Vec::new());
+    let (mut stack, mut calls) = (Vec::with_capacity(size), Vec::with_capacity(size));
+    let (mut next, mut found) = (0, Vec::new());
     for root in 0..size {
-        if index[root] != usize::MAX {
+        if index[root] != usize::MAX || row(root).is_empty() {
             continue;
         }
         calls.push((root, 0));

@@ -94,8 +94,8 @@ struct Frame<'t> {
     /// looked up are predefined.
     marks: u64,
     beyond: Environment<'t>,
-    /// All names from this frame on.
-    names: Names,
+    /// All names beyond the block of this frame: those of its block have marks.
+    names: Rc<Names>,
 }
 
 /// Names that were bound, as bits: a name whose bit is not there was not, which is so of most predefined ones.
@@ -164,17 +164,31 @@ pub(super) enum Parts<'t> {
 impl<'t> Environment<'t> {
     pub(super) fn with(&self, name: &'t str, slot: Slot<'t>) -> Environment<'t> {
         let begins = beginning(name);
-        let (count, marks, beyond) = match &self.0 {
-            Some(frame) if frame.count < BLOCK => (frame.count + 1, frame.marks | mark(begins), frame.beyond.clone()),
-            _ => (1, mark(begins), self.clone()),
+        let (count, marks, beyond, names) = match &self.0 {
+            Some(frame) if frame.count < BLOCK => {
+                (frame.count + 1, frame.marks | mark(begins), frame.beyond.clone(), Rc::clone(&frame.names))
+            }
+            _ => (1, mark(begins), self.clone(), Rc::new(self.names())),
         };
-        let names = self.0.as_ref().map_or(Names([0; 32]), |frame| frame.names).with(begins);
         Environment(Some(Rc::new(Frame { name, begins, slot, outer: self.clone(), count, marks, beyond, names })))
+    }
+
+    /// All names that are bound.
+    fn names(&self) -> Names {
+        let Some(frame) = &self.0 else { return Names([0; 32]) };
+        let (mut names, mut at) = (*frame.names, Some(frame));
+        for _ in 0..frame.count {
+            let Some(frame) = at else { break };
+            names = names.with(frame.begins);
+            at = frame.outer.0.as_ref();
+        }
+        names
     }
 
     fn find(&self, name: &str) -> Option<&Slot<'t>> {
         let begins = beginning(name);
-        if !self.0.as_ref()?.names.may_have(begins) {
+        let first = self.0.as_ref()?;
+        if first.marks & mark(begins) == 0 && !first.names.may_have(begins) {
             return None;
         }
         let mark = mark(begins);
@@ -219,8 +233,8 @@ impl<'t> Parts<'t> {
             },
             Expression::Identity(inner) => Parts::Identity(part(inner).0, inner.span),
             Expression::Unary(operator, inner) => Parts::Unary(*operator, part(inner).0, inner.span),
-            Expression::Binary(operator, left, right) if *operator != BinaryOperator::Insert => {
-                Parts::Binary(*operator, [part(left), part(right)])
+            Expression::Binary(operator, operands) if *operator != BinaryOperator::Insert => {
+                Parts::Binary(*operator, operands.each_ref().map(part))
             }
             _ => Parts::Whole,
         }
@@ -407,7 +421,8 @@ impl<'t> Interpreter<'t> {
                 self.unary(*operator, value, inner.span)
             }
             Expression::Binary(BinaryOperator::Insert, ..) => unsupported(tree.span, "`++`"),
-            Expression::Binary(operator, left, right) => {
+            Expression::Binary(operator, operands) => {
+                let [left, right] = &**operands;
                 let a = self.evaluate(left, environment)?;
                 if self.operands.get() == Operands::Needed
                     && let Some(decided) = decided_by_empty(*operator, &a)

@@ -4,6 +4,8 @@
 //! not used if that is not what is there; a test compiles every text and compares. After a change to a model or to the
 //! compiler: `cargo run -p fencepost-check --example compile_models`.
 
+use std::borrow::Cow;
+
 use fencepost_axiom::model::Model;
 use fencepost_axiom::model::compact::{self, Reader, Writer};
 use fencepost_syntax::{Source, Span, cat};
@@ -38,6 +40,8 @@ pub(crate) struct Compiled {
     pub(crate) readings: Vec<(Standing, String)>,
     /// The first word of the text.
     pub(crate) header: Option<String>,
+    /// The lines of its head that say something ([`crate::model::vocabulary::keyed_head`]).
+    pub(crate) head: Cow<'static, str>,
     /// The bytes of the tree of the text, for [`tree`].
     pub(crate) tree: &'static [u8],
 }
@@ -64,8 +68,9 @@ impl Compiled {
             Some((standing, reader.text()?.to_owned()))
         })?;
         let header = reader.list(word)?.pop();
+        let head = Cow::Borrowed(reader.text()?);
         let tree = reader.rest();
-        Some(Compiled { model, on, mentioned: mentioned.into_iter().collect(), readings, header, tree })
+        Some(Compiled { model, on, mentioned: mentioned.into_iter().collect(), readings, header, head, tree })
     }
 
     pub(super) fn bytes(&self, tree: &cat::Model) -> Option<Vec<u8>> {
@@ -84,8 +89,9 @@ impl Compiled {
             writer.text(word);
         });
         writer.list(self.header.as_slice(), word);
+        writer.text(&self.head);
         compact::tree::encode(&mut writer, tree)?;
-        Some(writer.0)
+        Some(writer.into_bytes())
     }
 }
 

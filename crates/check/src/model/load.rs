@@ -224,6 +224,7 @@ impl LoadedModel {
             mentioned: self.text.mentioned.clone(),
             readings: Point::words(&self.source.text).map(|(standing, word)| (standing, word.to_owned())).collect(),
             header: self.tree().header.first().map(|word| word.node.clone()),
+            head: vocabulary::keyed_head(&self.source.text).into(),
             tree: &[],
         }
     }
@@ -291,7 +292,7 @@ impl Models {
 
     pub fn shipped(name: &str) -> Option<LoadedModel> {
         let name = shipped::names().find(|shipped| *shipped == name)?;
-        let source = Source::new(format!("{name}.cat"), shipped::shipped(name)?);
+        let source = Source::fixed(format!("{name}.cat"), shipped::shipped(name)?);
         match Compiled::find(name, &source) {
             Some(compiled) => Models::from_compiled(name, source, compiled).or_else(|| Models::from_text(name)),
             None => Models::from_text(name),
@@ -300,7 +301,7 @@ impl Models {
 
     /// A shipped model, compiled now.
     pub fn from_text(name: &str) -> Option<LoadedModel> {
-        let source = Source::new(format!("{name}.cat"), shipped::shipped(name)?);
+        let source = Source::fixed(format!("{name}.cat"), shipped::shipped(name)?);
         let loaded = Models::from_source(name, source, &mut |_| None);
         let loaded = loaded.expect("invariant: the shipped models compile, which a test checks");
         Some(loaded)
@@ -308,7 +309,7 @@ impl Models {
 
     /// None if other variants are on by now.
     fn from_compiled(name: &str, source: Source, compiled: Compiled) -> Option<LoadedModel> {
-        let Compiled { model, on, mentioned, readings, header, tree } = compiled;
+        let Compiled { model, on, mentioned, readings, header, head, tree } = compiled;
         let mut points: Vec<Point> = readings.iter().map(|(standing, word)| Point::of_word(*standing, word)).collect();
         let variants = variants_on(&mentioned, &points, &Settings::default(), Version::NEWEST);
         if !variants.iter().eq(&on) {
@@ -316,7 +317,7 @@ impl Models {
         }
         let family = Family::of_model(model.features.iter().map(String::as_str), header.as_deref(), name);
         let (sources, compiled) = (BTreeMap::new(), Mutex::default());
-        let vocabulary = Arc::new(Vocabulary::of(&source.text));
+        let vocabulary = Arc::new(Vocabulary::of(&head));
         vocabulary.ask(&mut points);
         let text = Text { tree: OnceLock::new(), kept: tree, sources, mentioned, compiled };
         Some(LoadedModel {

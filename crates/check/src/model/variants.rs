@@ -105,9 +105,12 @@ impl Finder {
             Expression::Set(members) | Expression::Tuple(members) => self.expressions(members),
             Expression::Identity(inner) | Expression::Unary(_, inner) => self.expression(inner),
             Expression::Function { body, .. } => self.expression(body),
-            Expression::Binary(_, left, right)
-            | Expression::Apply { function: left, argument: right }
-            | Expression::Try { body: left, fallback: right } => {
+            Expression::Binary(_, operands) => {
+                let [left, right] = &**operands;
+                self.expression(left);
+                self.expression(right);
+            }
+            Expression::Apply { function: left, argument: right } | Expression::Try { body: left, fallback: right } => {
                 self.expression(left);
                 self.expression(right);
             }

@@ -164,13 +164,25 @@ fn has_key(line: &str) -> bool {
     word.bytes().find(|byte| !matches!(byte, b'a'..=b'z' | b'-')) == Some(b':')
 }
 
+/// A line without the white space around it, which most have none of.
+fn trimmed(line: &str) -> &str {
+    let ends = [line.as_bytes().first(), line.as_bytes().last()];
+    let is_trimmed = ends.iter().all(|end| end.is_some_and(u8::is_ascii_graphic));
+    if is_trimmed { line } else { line.trim() }
+}
+
 /// The comment lines at the head of a model.
 fn head(text: &str) -> impl Iterator<Item = &str> {
     let is_comment = |line: &&str| line.is_empty() || line.starts_with("//");
-    let mut lines = text.lines().map(str::trim).peekable();
+    let mut lines = text.lines().map(trimmed).peekable();
     // The name of the model, or of its architecture, may come first.
     lines.next_if(|line| !is_comment(line));
     lines.take_while(is_comment)
+}
+
+/// The lines of the head that [`Vocabulary::of`] reads, as a text that it reads alike.
+pub(crate) fn keyed_head(text: &str) -> String {
+    head(text).filter(|line| has_key(line)).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// The words of all lines of the head that begin so.
@@ -263,7 +275,7 @@ impl Vocabulary {
 /// What a header says that is not so: a name that the model does not have, a word that is none. `variants` are those that
 /// the texts of the model ask about.
 pub(crate) fn problem(source: &Source, model: &Model, variants: &Mentioned, points: &[Point]) -> Option<Diagnostic> {
-    let header = Header { text: source.text.as_str(), model };
+    let header = Header { text: &source.text, model };
     let is_axiom = |name: &str| header.has_check(name, &[CheckRole::Axiom]);
     let is_variant = |name: &str| variants.contains_key(name);
     header

@@ -297,7 +297,7 @@ fn compiled_names_are_names() {
 
 #[test]
 fn a_models_header_says_what_it_can_be_mapped_to_and_what_is_claimed_of_that() {
-    let text = |name: &str| shipped(name).source.text;
+    let text = |name: &str| shipped(name).source.text.into_owned();
     let own =
         |name: &str, text: String| Models::from_source(name, Source::new(name, text), &mut |_| None).expect("a model");
     let new = |from: LoadedModel, to: LoadedModel, scheme: Scheme| {

@@ -48,7 +48,7 @@ fn unary(operator: UnaryOperator, operand: Tree, span: Span) -> Tree {
 
 fn binary(operator: BinaryOperator, left: Tree, right: Tree) -> Tree {
     let span = left.span.to(right.span);
-    Spanned::new(Expression::Binary(operator, Box::new(left), Box::new(right)), span)
+    Spanned::new(Expression::Binary(operator, Box::new([left, right])), span)
 }
 
 impl Parser<'_> {
@@ -131,7 +131,7 @@ impl Parser<'_> {
         let mut operand = self.postfix()?;
         // A product in brackets begins before its left operand.
         let bare = match &operand.node {
-            Expression::Binary(BinaryOperator::Product, left, _) => left.span.start == operand.span.start,
+            Expression::Binary(BinaryOperator::Product, operands) => operands[0].span.start == operand.span.start,
             _ => false,
         };
         if let Some(&span) = complements.last()

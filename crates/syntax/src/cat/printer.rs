@@ -263,7 +263,10 @@ fn any(out: &mut String, expression: &Expression) {
             out.push(']');
         }
         Expression::Unary(operator, inner) => print_unary(out, *operator, &inner.node),
-        Expression::Binary(operator, left, right) => print_binary(out, *operator, &left.node, &right.node),
+        Expression::Binary(operator, operands) => {
+            let [left, right] = &**operands;
+            print_binary(out, *operator, &left.node, &right.node);
+        }
         Expression::Apply { function, argument } => {
             push_operand(out, &function.node, ATOM);
             // A tuple brings its own brackets.

@@ -155,7 +155,8 @@ pub enum Expression {
     /// `[S]`.
     Identity(Box<Spanned<Expression>>),
     Unary(UnaryOperator, Box<Spanned<Expression>>),
-    Binary(BinaryOperator, Box<Spanned<Expression>>, Box<Spanned<Expression>>),
+    /// The operands lie together: most of a compiled model that is read is such.
+    Binary(BinaryOperator, Box<[Spanned<Expression>; 2]>),
     Apply {
         function: Box<Spanned<Expression>>,
         argument: Box<Spanned<Expression>>,

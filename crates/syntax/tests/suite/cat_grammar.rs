@@ -34,7 +34,8 @@ fn shape(expression: &Expression) -> String {
                 U::Optional => format!("({inner}?)"),
             }
         }
-        Expression::Binary(operator, left, right) => {
+        Expression::Binary(operator, operands) => {
+            let [left, right] = &**operands;
             let sign = match operator {
                 B::Union => "|",
                 B::Intersection => "&",

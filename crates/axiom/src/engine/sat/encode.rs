@@ -68,10 +68,11 @@ impl<'a> Encoding<'a> {
         let yes = solver.yes();
         let mut taken = vec![no; unfolding.traces.len()];
         for traces in &space.traces {
-            let literals: Vec<Lit> = match traces.len() {
-                1 => vec![yes],
-                _ => traces.iter().map(|_| solver.fresh()).collect(),
-            };
+            if let [only] = traces.as_slice() {
+                taken[only.index()] = yes;
+                continue;
+            }
+            let literals: Vec<Lit> = traces.iter().map(|_| solver.fresh()).collect();
             solver.clause(&literals);
             solver.at_most_one(&literals);
             traces.iter().zip(&literals).for_each(|(trace, literal)| taken[trace.index()] = *literal);
@@ -126,7 +127,8 @@ impl<'a> Encoding<'a> {
         }
         for index in 0..self.unfolding.events.len() {
             let event = &self.unfolding.events[index];
-            let traces = self.traces_of[index].clone();
+            let traces = &self.traces_of[index];
+            let is_possible = event.thread.is_none() || !traces.is_empty();
             self.executed[index] = match event.thread {
                 None => self.solver.yes(),
                 Some(thread) if traces.len() == self.space.traces[thread.index()].len() && !traces.is_empty() => {
@@ -137,7 +139,7 @@ impl<'a> Encoding<'a> {
                     self.solver.any(&literals)
                 }
             };
-            if event.thread.is_some() && traces.is_empty() {
+            if !is_possible {
                 continue;
             }
             let id = EventId::new(index);
@@ -160,14 +162,22 @@ impl<'a> Encoding<'a> {
 
     /// Each read that occurs reads from exactly one write of its location that occurs.
     fn reads_from(&mut self) {
-        for read in self.possible.clone() {
+        let writes = std::mem::take(&mut self.writes);
+        self.choose_sources(&writes);
+        self.writes = writes;
+    }
+
+    fn choose_sources(&mut self, writes: &BTreeMap<LocationId, Vec<EventId>>) {
+        for at in 0..self.possible.len() {
+            let read = self.possible[at];
             let EventKind::Read { location, .. } = self.unfolding.events[read.index()].kind else { continue };
             if self.gives_up() {
                 return;
             }
             let occurs = self.executed[read.index()];
-            let mut sources = Vec::new();
-            for write in self.writes.get(&location).cloned().unwrap_or_default() {
+            let writes = writes.get(&location).map_or(&[][..], Vec::as_slice);
+            let mut sources = Vec::with_capacity(writes.len());
+            for &write in writes {
                 if !self.together(write, read) {
                     continue;
                 }
@@ -177,10 +187,11 @@ impl<'a> Encoding<'a> {
                 sources.push((write, literal));
                 self.rf.insert((write, read), literal);
             }
-            let literals: Vec<Lit> = sources.iter().map(|(_, literal)| *literal).collect();
+            let mut literals: Vec<Lit> = Vec::with_capacity(sources.len() + 1);
+            literals.extend(sources.iter().map(|(_, literal)| *literal));
             self.solver.at_most_one(&literals);
-            let some: Vec<Lit> = literals.into_iter().chain([!occurs]).collect();
-            self.solver.clause(&some);
+            literals.push(!occurs);
+            self.solver.clause(&literals);
             self.sources.insert(read, sources);
         }
     }
@@ -188,11 +199,18 @@ impl<'a> Encoding<'a> {
     /// Init writes come first. Total: one variable per pair. Partial: one per direction, at most one of them true.
     /// Transitive either way; the clauses are few for the sizes that occur (n³/3 for n writes of a location).
     fn coherence(&mut self, coherence: &Coherence) {
-        for writes in self.writes.clone().into_values() {
-            let (inits, others): (Vec<EventId>, Vec<EventId>) =
-                writes.into_iter().partition(|write| self.unfolding.events[write.index()].thread.is_none());
-            for init in &inits {
-                for other in &others {
+        let writes = std::mem::take(&mut self.writes);
+        self.order_writes(&writes, coherence);
+        self.writes = writes;
+    }
+
+    fn order_writes(&mut self, writes: &BTreeMap<LocationId, Vec<EventId>>, coherence: &Coherence) {
+        for writes in writes.values() {
+            // Init writes are the first events.
+            let is_init = |write: &EventId| self.unfolding.events[write.index()].thread.is_none();
+            let (inits, others) = writes.split_at(writes.partition_point(is_init));
+            for init in inits {
+                for other in others {
                     let occurs = self.executed[other.index()];
                     self.co.insert((*init, *other), occurs);
                 }
@@ -206,7 +224,7 @@ impl<'a> Encoding<'a> {
                 }
             }
             if others.len() <= EAGER_WRITES {
-                self.transitive(&others, coherence);
+                self.transitive(others, coherence);
             }
         }
     }

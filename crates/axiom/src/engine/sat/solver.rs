@@ -55,6 +55,8 @@ pub(super) struct Solver<'a> {
     core: batsat::Solver<Outside<'a>>,
     yes: Lit,
     watch: Watch<'a>,
+    /// The clause that is being added: the solver takes its literals out of a list and leaves the list.
+    adding: Vec<Lit>,
 }
 
 /// Up to this many literals, "at most one" is written pair by pair.
@@ -65,8 +67,10 @@ impl<'a> Solver<'a> {
         let outside = Outside { watch: watch.clone(), work: work.clone() };
         let mut core = batsat::Solver::new(batsat::SolverOpts::default(), outside);
         let yes = Lit::new(core.new_var_default(), true);
-        core.add_clause_reuse(&mut vec![yes]);
-        Solver { core, yes, watch: watch.clone() }
+        let mut adding = Vec::with_capacity(16);
+        adding.push(yes);
+        core.add_clause_reuse(&mut adding);
+        Solver { core, yes, watch: watch.clone(), adding }
     }
 
     /// Whether to leave a problem half written: it is time to, or it grows too large beside so many bytes.
@@ -92,8 +96,24 @@ impl<'a> Solver<'a> {
             return;
         }
         let no = self.no();
-        let mut clause: Vec<Lit> = literals.iter().copied().filter(|literal| *literal != no).collect();
-        self.core.add_clause_reuse(&mut clause);
+        self.adding.clear();
+        self.adding.extend(literals.iter().copied().filter(|literal| *literal != no));
+        self.core.add_clause_reuse(&mut self.adding);
+    }
+
+    /// The same of literals that are not in a list.
+    pub(super) fn clause_of(&mut self, literals: impl Iterator<Item = Lit>) {
+        self.adding.clear();
+        let (yes, no) = (self.yes, self.no());
+        for literal in literals {
+            if literal == yes {
+                return;
+            }
+            if literal != no {
+                self.adding.push(literal);
+            }
+        }
+        self.core.add_clause_reuse(&mut self.adding);
     }
 
     pub(super) fn implies(&mut self, premise: Lit, conclusion: Lit) {
@@ -122,26 +142,30 @@ impl<'a> Solver<'a> {
 
     /// A literal that is true iff one of these is.
     pub(super) fn any(&mut self, literals: &[Lit]) -> Lit {
-        let no = self.no();
-        match literals {
-            [] => no,
-            [only] => *only,
-            _ if literals.contains(&self.yes) => self.yes,
-            _ => {
-                let any = self.fresh();
-                literals.iter().for_each(|literal| self.implies(*literal, any));
-                let mut clause = literals.to_vec();
-                clause.push(!any);
-                self.clause(&clause);
-                any
-            }
-        }
+        self.any_of(literals.iter().copied())
     }
 
     /// A literal that is true iff all of these are.
     pub(super) fn all(&mut self, literals: &[Lit]) -> Lit {
-        let negated: Vec<Lit> = literals.iter().map(|literal| !*literal).collect();
-        !self.any(&negated)
+        !self.any_of(literals.iter().map(|literal| !*literal))
+    }
+
+    fn any_of(&mut self, literals: impl Iterator<Item = Lit> + Clone) -> Lit {
+        let (yes, no) = (self.yes, self.no());
+        if literals.clone().any(|literal| literal == yes) {
+            return yes;
+        }
+        let mut possible = literals.clone().filter(|literal| *literal != no);
+        match (possible.next(), possible.next()) {
+            (None, _) => no,
+            (Some(only), None) => only,
+            _ => {
+                let any = self.fresh();
+                literals.clone().for_each(|literal| self.implies(literal, any));
+                self.clause_of(literals.chain([!any]));
+                any
+            }
+        }
     }
 
     pub(super) fn solve(&mut self) -> Answer {

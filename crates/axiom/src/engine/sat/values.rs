@@ -285,28 +285,30 @@ impl Values {
 
     /// One literal per content, at most one true, one of them if `occurs`.
     fn one_hot(encoding: &mut Encoding<'_>, domain: &SortedSet<Content>, occurs: Lit) -> Vec<(Content, Lit)> {
-        if let [only] = domain.iter().collect::<Vec<_>>().as_slice() {
-            return vec![(**only, encoding.solver.yes())];
+        let mut contents = domain.iter();
+        if let (Some(only), None) = (contents.next(), contents.next()) {
+            return vec![(*only, encoding.solver.yes())];
         }
         let list: Vec<(Content, Lit)> = domain.iter().map(|content| (*content, encoding.solver.fresh())).collect();
-        let literals: Vec<Lit> = list.iter().map(|(_, literal)| *literal).collect();
+        let mut literals: Vec<Lit> = Vec::with_capacity(list.len() + 1);
+        literals.extend(list.iter().map(|(_, literal)| *literal));
         encoding.solver.at_most_one(&literals);
-        let some: Vec<Lit> = literals.into_iter().chain([!occurs]).collect();
-        encoding.solver.clause(&some);
+        literals.push(!occurs);
+        encoding.solver.clause(&literals);
         list
     }
 
     fn reads(&mut self, encoding: &mut Encoding<'_>) {
-        let reads: Vec<EventId> = encoding.sources.keys().copied().collect();
-        for read in reads {
+        let (sources, nothing) = (std::mem::take(&mut encoding.sources), SortedSet::new());
+        for read in sources.keys() {
             if encoding.gives_up() {
-                return;
+                break;
             }
             let occurs = encoding.executed[read.index()];
-            let domain = self.domains.get(&read).cloned().unwrap_or_default();
-            let list = Values::one_hot(encoding, &domain, occurs);
-            self.literals.insert(read, list);
+            let list = Values::one_hot(encoding, self.domains.get(read).unwrap_or(&nothing), occurs);
+            self.literals.insert(*read, list);
         }
+        encoding.sources = sources;
     }
 
     fn writes(&mut self, encoding: &mut Encoding<'_>) -> Result<(), TooManyValues> {
@@ -352,17 +354,19 @@ impl Values {
 
     /// A read has the value of the write it reads.
     fn transfer(&mut self, encoding: &mut Encoding<'_>) {
-        for (read, sources) in encoding.sources.clone() {
+        let sources = std::mem::take(&mut encoding.sources);
+        for (read, sources) in &sources {
             if encoding.gives_up() {
-                return;
+                break;
             }
             for (write, source) in sources {
-                for (content, literal) in self.literals.get(&write).cloned().unwrap_or_default() {
-                    let same = self.literal(encoding, read, content);
-                    encoding.solver.clause(&[!source, !literal, same]);
+                for (content, literal) in self.literals.get(write).into_iter().flatten() {
+                    let same = self.literal(encoding, *read, *content);
+                    encoding.solver.clause(&[!*source, !*literal, same]);
                 }
             }
         }
+        encoding.sources = sources;
     }
 
     /// A trace is only taken if its constraints hold.

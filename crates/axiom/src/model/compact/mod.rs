@@ -16,12 +16,13 @@ use crate::model::compile::graph::operands;
 use crate::model::ir::{
     CheckId, Coherence, Demand, DemandedRelation, Direction, Model, NodeId, Operator, Reading, RecursiveGroup,
 };
+use crate::model::shipped;
 use crate::model::vocabulary::library;
 
 pub use bytes::{Reader, Writer};
 
 /// Changes whenever the same model would be written in other bytes.
-const FORMAT: u64 = 3;
+const FORMAT: u64 = 4;
 
 /// Writes a model for [`decode`]. None if it is one that the format has no place for.
 pub fn encode(writer: &mut Writer, model: &Model) -> Option<()> {
@@ -32,7 +33,9 @@ pub fn encode(writer: &mut Writer, model: &Model) -> Option<()> {
     writer.wide(digest(&model.files));
     writer.text(&model.name);
     let mut known = Some(());
-    writer.list(&model.nodes, |writer, node| known = known.and(parts::write_node(writer, node)));
+    writer.with_words(|writer| {
+        writer.list(&model.nodes, |writer, node| known = known.and(parts::write_node(writer, node)));
+    });
     writer.list(&model.groups, |writer, group| {
         writer.number(group.first.0);
         writer.number(group.last.0);
@@ -70,15 +73,20 @@ pub fn decode(reader: &mut Reader<'_>, source: &Source) -> Option<Model> {
             library::PRELUDE_NAME => library::PRELUDE,
             name => library::file(name)?,
         };
-        Some(Source::new(name, text))
+        Some(Source::fixed(name, text))
     };
     let files = reader.list(file)?;
     if reader.wide()? != digest(&files) {
         return None;
     }
+    let name = reader.text()?.to_owned();
+    let words = reader.words()?;
+    let mut named = reader.with_words(&words);
+    let nodes = named.shared_list(&parts::no_node(), parts::read_node)?;
+    reader.skip(reader.rest().len() - named.rest().len())?;
     let model = Model {
-        name: reader.text()?.to_owned(),
-        nodes: reader.shared_list(&parts::no_node(), parts::read_node)?,
+        name,
+        nodes,
         groups: reader.list(|reader| {
             let (first, last) = (NodeId(reader.number()?), NodeId(reader.number()?));
             let variables = reader.list(|reader| Some((NodeId(reader.number()?), NodeId(reader.number()?))))?;
@@ -123,17 +131,19 @@ fn is_sound(model: &Model) -> bool {
         && model.demands.iter().all(|demand| is_node(demand.wanted) && demand.check.index() < model.checks.len())
 }
 
-/// Not against forgery: the bytes are as trusted as the program they are part of.
+/// Of the texts of a model and of all that is written by number.
 fn digest(files: &[Source]) -> u64 {
-    let mut hash = FORMAT;
-    let mut add = |word: u64| hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    let mut text = |text: &str| {
-        add(text.len() as u64);
-        let (words, rest) = text.as_bytes().as_chunks::<8>();
-        words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
-        rest.iter().for_each(|byte| add(u64::from(*byte)));
-    };
-    Tag::ALL.iter().for_each(|tag| text(tag.cat_name()));
-    files.iter().for_each(|file| text(&file.text));
-    hash
+    let known = |file: &Source| shipped::known_digest(&file.text).or_else(|| library::known_digest(&file.text));
+    let of = |file: &Source| known(file).unwrap_or_else(|| shipped::digest(&file.text));
+    files.iter().fold(TAGS, |hash, file| shipped::mixed(hash, of(file)))
 }
+
+/// Of the format and the tags.
+const TAGS: u64 = {
+    let (mut hash, mut at) = (FORMAT, 0);
+    while at < Tag::ALL.len() {
+        hash = shipped::mixed(hash, shipped::digest(Tag::ALL[at].cat_name()));
+        at += 1;
+    }
+    hash
+};

@@ -101,12 +101,13 @@ fn read_operator(reader: &mut Reader<'_>) -> Option<Operator> {
 
 fn write_place(writer: &mut Writer, file: FileId, span: Span) {
     writer.number(file.0);
-    writer.number(span.start);
-    writer.number(span.end);
+    writer.place(span.start);
+    writer.number(span.end.wrapping_sub(span.start));
 }
 
 fn read_place(reader: &mut Reader<'_>) -> Option<(FileId, Span)> {
-    Some((FileId(reader.number()?), Span::new(reader.number()?, reader.number()?)))
+    let (file, start) = (FileId(reader.number()?), reader.place()?);
+    Some((file, Span::new(start, start.wrapping_add(reader.number()?))))
 }
 
 pub(super) fn write_node(writer: &mut Writer, node: &Node) -> Option<()> {
@@ -116,7 +117,7 @@ pub(super) fn write_node(writer: &mut Writer, node: &Node) -> Option<()> {
     write_operator(writer, &node.operator)?;
     write_place(writer, node.file, node.span);
     if let Some(name) = &node.name {
-        writer.text(name);
+        writer.word(name);
     }
     Some(())
 }
@@ -126,7 +127,7 @@ pub(super) fn read_node(reader: &mut Reader<'_>) -> Option<Node> {
     let bit = |at: u32| bits >> at & 1 == 1;
     let operator = read_operator(reader)?;
     let (file, span) = read_place(reader)?;
-    let name = if bit(0) { Some(reader.text()?.to_owned()) } else { None };
+    let name = if bit(0) { Some(reader.word_text()?.to_owned()) } else { None };
     let kind = if bit(1) { NodeKind::Set } else { NodeKind::Relation };
     let depends = Dynamic { rf: bit(2), co: bit(3), sync_fence: bit(4), syncbar: bit(5) };
     Some(Node { operator, kind, name, file, span, depends })

@@ -9,7 +9,7 @@ use fencepost_syntax::cat::{
 };
 use fencepost_syntax::{Span, Spanned};
 
-use super::bytes::{Reader, Writer};
+use super::bytes::{Reader, Words, Writer};
 
 const UNARY: [UnaryOperator; 5] = [
     UnaryOperator::Complement,
@@ -53,7 +53,7 @@ pub fn decode(reader: &mut Reader<'_>) -> Option<Model> {
 /// The bytes of a tree, for its definitions.
 struct Tree {
     bytes: Box<[u8]>,
-    words: Vec<Arc<str>>,
+    words: Words,
 }
 
 impl Tree {
@@ -79,12 +79,12 @@ fn each<T>(writer: &mut Writer, items: &[T], mut item: impl FnMut(&mut Writer, &
 
 /// Spans follow each other closely, but not always forwards.
 fn span(writer: &mut Writer, span: Span) {
-    writer.number(span.start);
+    writer.place(span.start);
     writer.number(span.end.wrapping_sub(span.start));
 }
 
 fn read_span(reader: &mut Reader<'_>) -> Option<Span> {
-    let start = reader.number()?;
+    let start = reader.place()?;
     Some(Span::new(start, start.wrapping_add(reader.number()?)))
 }
 
@@ -99,7 +99,7 @@ fn words(writer: &mut Writer, words: &[Spanned<String>]) {
 
 fn read_word(reader: &mut Reader<'_>) -> Option<Spanned<String>> {
     let span = read_span(reader)?;
-    Some(Spanned::new(reader.word()?.to_string(), span))
+    Some(Spanned::new(reader.word_text()?.to_owned(), span))
 }
 
 fn instructions(writer: &mut Writer, body: &[Spanned<CatInstruction>]) -> Option<()> {
@@ -236,7 +236,7 @@ fn read_condition(reader: &mut Reader<'_>, left: u32) -> Option<VariantCondition
     let left = left.checked_sub(1)?;
     let inner = |reader: &mut Reader<'_>| read_condition(reader, left).map(Box::new);
     Some(match reader.number()? {
-        0 => VariantCondition::Name(reader.word()?.to_string()),
+        0 => VariantCondition::Name(reader.word_text()?.to_owned()),
         1 => VariantCondition::Not(inner(reader)?),
         2 => VariantCondition::And(inner(reader)?, inner(reader)?),
         3 => VariantCondition::Or(inner(reader)?, inner(reader)?),
@@ -288,11 +288,10 @@ fn write_expression(writer: &mut Writer, tree: &Spanned<Expression>) -> Option<(
             writer.number(OPERATORS + UNARY.iter().position(|known| known == operator)? as u32);
             write_expression(writer, inner)?;
         }
-        Expression::Binary(operator, left, right) => {
+        Expression::Binary(operator, operands) => {
             let number = UNARY.len() + BINARY.iter().position(|known| known == operator)?;
             writer.number(OPERATORS + number as u32);
-            write_expression(writer, left)?;
-            write_expression(writer, right)?;
+            operands.iter().try_for_each(|operand| write_expression(writer, operand))?;
         }
         _ => return None,
     }
@@ -322,7 +321,10 @@ fn read_expression(reader: &mut Reader<'_>, left: u32) -> Option<Spanned<Express
                 Some(operator) => Expression::Unary(*operator, inner(reader)?),
                 None => {
                     let operator = *BINARY.get(number - UNARY.len())?;
-                    Expression::Binary(operator, inner(reader)?, inner(reader)?)
+                    Expression::Binary(
+                        operator,
+                        Box::new([read_expression(reader, left)?, read_expression(reader, left)?]),
+                    )
                 }
             }
         }

@@ -69,7 +69,8 @@ impl Compiler<'_> {
                 let value = self.evaluate(operand, environment)?;
                 self.unary(*operator, value, operand.span, span)
             }
-            Expression::Binary(operator, left, right) => {
+            Expression::Binary(operator, operands) => {
+                let [left, right] = &**operands;
                 let first = self.evaluate(left, environment)?;
                 let second = self.evaluate(right, environment)?;
                 self.binary(*operator, first, second, span)

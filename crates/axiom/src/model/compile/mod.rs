@@ -209,7 +209,7 @@ impl<'a> Compiler<'a> {
 
     fn prelude(&mut self) -> Environment {
         self.in_library = true;
-        let tree = self.open(Source::new(library::PRELUDE_NAME, library::PRELUDE));
+        let tree = self.open(Source::fixed(library::PRELUDE_NAME, library::PRELUDE));
         let environment = self.run(&tree.instructions, Environment::default());
         self.in_library = false;
         environment

@@ -7,6 +7,8 @@
 //! `si` the accesses of one instruction: those and the halves of a read-modify-write, which is how herd's `x86tso-mixed.cat`
 //! keeps them together.
 
+use crate::model::shipped;
+
 /// The name of [`PRELUDE`] in messages.
 pub(crate) const PRELUDE_NAME: &str = "<library>";
 
@@ -114,6 +116,12 @@ pub const FILES: &[LibraryFile] = &[
 /// A file that models of the field include, by its usual name.
 pub(crate) fn file(name: &str) -> Option<&'static str> {
     FILES.iter().find(|file| file.names.contains(&name)).map(|file| file.text)
+}
+
+/// The digest of the prelude, if this is that very text.
+pub(crate) fn known_digest(text: &str) -> Option<u64> {
+    const PRELUDE_DIGEST: u64 = shipped::digest(PRELUDE);
+    std::ptr::eq(PRELUDE, text).then_some(PRELUDE_DIGEST)
 }
 
 const CROSS: &str = r#"
