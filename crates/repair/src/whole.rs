@@ -36,7 +36,7 @@ pub(crate) struct Asked {
 impl Asked {
     pub(crate) fn new(checked: &Checked) -> Asked {
         let edits = match checked.report.executions {
-            Some(Count { count, complete: true }) if count <= MOST_EXECUTIONS => EditSpace::OrdersAndWords,
+            Some(Count { count, complete: true }) if count <= MOST_EXECUTIONS => EditSpace::OrdersAndPaths,
             _ => EditSpace::Orders,
         };
         let found = checked.report.questions.iter().map(|it| it.verdict == Verdict::Holds).collect();
@@ -45,7 +45,7 @@ impl Asked {
 
     /// The cheapest changes with which nothing is wrong, for a broken promise of a test that is small enough.
     pub(crate) fn orders(&self, test: &Test, model: &LoadedModel, options: &Options, engine: Engine) -> Option<Orders> {
-        let may_ask = engine == Engine::Fix && self.edits == EditSpace::OrdersAndWords && !self.is_cut;
+        let may_ask = engine == Engine::Fix && self.edits == EditSpace::OrdersAndPaths && !self.is_cut;
         may_ask.then(|| fix::orders(test, model, options, (&self.found, self.edits), MOST_ASKED))?
     }
 }
@@ -58,17 +58,29 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
     if asked.is_cut || !is_for(model) {
         return;
     }
-    let hangs = asked.edits == EditSpace::OrdersAndWords && is_hang_open(checked);
-    if !hangs && !checked.report.races.pairs.iter().take(MOST_RACES).any(is_open) {
-        return;
+    let hangs = asked.edits == EditSpace::OrdersAndPaths && is_hang_open(checked);
+    let searches: [(EditSpace, IsMeant, bool); 2] =
+        [(asked.edits, is_open, hangs), (EditSpace::Orders, is_open_by_reading, false)];
+    for (edits, is_meant, hangs) in searches {
+        if !hangs && !checked.report.races.pairs.iter().take(MOST_RACES).any(is_meant) {
+            continue;
+        }
+        if let Some(orders) = fix::orders(test, model, options, (&asked.found, edits), MOST_ASKED) {
+            tell(test, model, checked, &orders, (is_meant, hangs));
+        }
     }
-    let Some(orders) = fix::orders(test, model, options, (&asked.found, asked.edits), MOST_ASKED) else { return };
+}
+
+/// The races that one search is for.
+type IsMeant = fn(&Race) -> bool;
+
+fn tell(test: &Test, model: &LoadedModel, checked: &mut Checked, orders: &Orders, (is_meant, hangs): (IsMeant, bool)) {
     let watching = Watched::new(&model.model, &model.vocabulary);
     let evidence = &checked.evidence;
     if let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) {
         let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);
-        for (race, (pair, execution)) in races.filter(|(race, _)| is_open(race)) {
-            of_race(&Scene::new(test, unfolding, execution, &watching), race, *pair, &orders);
+        for (race, (pair, execution)) in races.filter(|(race, _)| is_meant(race)) {
+            of_race(&Scene::new(test, unfolding, execution, &watching), race, *pair, orders);
         }
     }
     if let (Some(unfolding), Some(execution), true) = (&evidence.unfolding, &evidence.stuck, hangs) {
@@ -79,8 +91,20 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
     }
 }
 
+/// Whether nothing is known for sure of a race that every reading has.
 fn is_open(race: &Race) -> bool {
-    race.diagnosis.as_ref().is_some_and(|diagnosis| !diagnosis.confirmed)
+    race.diagnosis.as_ref().is_some_and(|found| !found.confirmed) && !is_by_reading(race)
+}
+
+/// The same of a race by a reading of `bar.warp.sync`. All but the order of its accesses is there: no waits, arrivals or
+/// barriers are looked for.
+fn is_open_by_reading(race: &Race) -> bool {
+    race.diagnosis.as_ref().is_some_and(|found| !found.confirmed) && is_by_reading(race)
+}
+
+fn is_by_reading(race: &Race) -> bool {
+    let is_of_warp = |reason: &Reason| matches!(reason, Reason::Ordering(Ordering::WarpBarrier { .. }));
+    race.diagnosis.as_ref().is_some_and(|found| found.reasons.iter().any(is_of_warp))
 }
 
 fn is_hang_open(checked: &Checked) -> bool {
@@ -90,6 +114,11 @@ fn is_hang_open(checked: &Checked) -> bool {
 
 fn of_race(scene: &Scene<'_>, race: &mut Race, pair: (EventId, EventId), orders: &Orders) {
     let Some(diagnosis) = &mut race.diagnosis else { return };
+    // A race of another kind has a cause of its own, such as accesses of different sizes: an order that costs the test the
+    // outcome that it asks for is no better advice than to remove that cause.
+    if race.kind != FindingKind::DataRace && orders.rules_out && !diagnosis.missing.is_empty() {
+        return;
+    }
     let edits: Vec<Edit> = orders.edits.iter().map(|edit| lacking::explained(scene, Some(pair), edit)).collect();
     let reasons = Edit::reasons(&edits);
     // A race of another kind is no matter of what the two accesses are.

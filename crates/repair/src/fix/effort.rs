@@ -16,6 +16,9 @@ const ONE: u64 = 2_500_000;
 /// For what the proposers of `check` know.
 const PROPOSING: u64 = 2_500_000;
 
+/// For changes of paths in what `check` says is missing: less than half a second.
+const ADVICE: u64 = 200_000;
+
 /// For each event of a changed test in which a bad execution is followed, and of one that is searched.
 const FOLLOWED: u64 = 1;
 const SEARCHED: u64 = 16;
@@ -37,6 +40,11 @@ impl Effort {
     /// As much as it takes.
     pub(super) fn unlimited() -> Effort {
         Effort { last: None, end: Cell::new(None) }
+    }
+
+    /// From now on as much as `check` has for changes of paths.
+    pub(super) fn begin_advice(&self) {
+        self.end.set(Some(limits::work().saturating_add(ADVICE)));
     }
 
     pub(super) fn is_over(&self) -> bool {

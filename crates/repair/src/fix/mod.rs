@@ -122,7 +122,8 @@ pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum EditSpace {
     Orders,
-    OrdersAndWords,
+    /// And changes of paths, one by one.
+    OrdersAndPaths,
 }
 
 /// What `check` says is missing.
@@ -132,9 +133,10 @@ pub(crate) struct Orders {
     pub(crate) rules_out: bool,
 }
 
-/// The cheapest changes that only take executions away, or the cheapest word or number that is mistaken, with which nothing is
-/// wrong: for what `check` says is missing. What an `exists` finds is no matter: only `forall`, `assert` and `~exists` say what is
-/// wrong. `found` says which questions find something in the test as it is. At most so many changed tests are looked at.
+/// The cheapest changes that only take executions away, or the cheapest change of paths, with which nothing is wrong: for what
+/// `check` says is missing. What an `exists` finds is no matter: only `forall`, `assert` and `~exists` say what is wrong. `found`
+/// says which questions find something in the test as it is. At most so many changed tests are looked at for changes of orders;
+/// those for changes of paths have a limit of work.
 pub(crate) fn orders(
     test: &Test,
     model: &LoadedModel,
@@ -151,11 +153,11 @@ pub(crate) fn orders(
     let (costs, is_kept): (Costs, &dyn Fn(Span) -> bool) = (Costs::default(), &|_| false);
     let space = Space::new(test, model, &costs, is_kept).preferring_flags(test);
     let fixing = Fixing { options, costs: &costs, said: &|_| None, is_kept };
-    let words = match edits {
+    let paths = match edits {
         EditSpace::Orders => Vec::new(),
-        EditSpace::OrdersAndWords => paths::mistaken_words(test, &fixing),
+        EditSpace::OrdersAndPaths => paths::of_synchronisation(test, &space, &fixing),
     };
-    let edits = Run::new(&space, Proposed::default(), words, &oracle).edits()?;
+    let edits = Run::new(&space, Proposed::default(), paths, &oracle).edits()?;
     let is_found = |want: &Want| matches!(want.aspect, Aspect::Question(at) if found.get(at) == Some(&true));
     let kept: Vec<Want> = others.into_iter().filter(is_found).collect();
     let oracle = Oracle::new(test, model, (options, options), &kept);

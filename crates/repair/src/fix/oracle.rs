@@ -87,9 +87,10 @@ impl<'o> Oracle<'o> {
         self
     }
 
-    /// Looks at so many more.
-    pub(super) fn allow(&self, more: u64) {
-        self.most.set(self.asked.get().saturating_add(more));
+    /// Looks at as many more as the work allows that `check` has for changes of paths.
+    pub(super) fn begin_advice(&self) {
+        self.most.set(u64::MAX);
+        self.effort.begin_advice();
     }
 
     /// Whether a limit was reached.

@@ -22,8 +22,6 @@ use crate::edit::{Change, Edit, text};
 pub(super) const MORE_ROUNDS: u32 = 2;
 /// Repairs of equal cost that are told.
 const MOST_ALTERNATIVES: usize = 3;
-/// Changed tests that are looked at for changes of paths by themselves, where the limit is that of `check`.
-const MOST_ALONE: u64 = 200;
 /// What costs more than this may cost less with a change of paths, of which there are many.
 const LITTLE: u32 = 12;
 
@@ -101,8 +99,8 @@ impl<'r> Run<'r> {
         };
         self.take(&mut state, 0, found);
         if state.below() > LITTLE && self.versions.len() > 1 {
-            self.oracle.allow(MOST_ALONE);
-            self.single(&mut state);
+            self.oracle.begin_advice();
+            self.cheapest_alone(&mut state);
         }
         let Best { version, chosen } = state.best.take()?;
         let edits = state.searches[version].edits(&chosen.choices);
@@ -178,6 +176,18 @@ impl<'r> Run<'r> {
             let each = path.cost / path.threads().len().max(1) as u32;
             (!path.is_of_round(), path.waits() != races, state.left_alone[*version], each)
         });
+        self.first_alone(state, order);
+    }
+
+    /// The same in the order of what they cost: `check` looks for the cheapest there is.
+    fn cheapest_alone(&self, state: &mut State<'_>) {
+        let mut order: Vec<usize> = (self.guesses + 1..self.versions.len()).collect();
+        order.sort_by_cached_key(|version| (state.left_alone[*version], self.versions[*version].rank()));
+        self.first_alone(state, order);
+    }
+
+    /// The first of these that is a repair by itself.
+    fn first_alone(&self, state: &mut State<'_>, order: Vec<usize>) {
         for version in order {
             if self.is_late(state) {
                 return;

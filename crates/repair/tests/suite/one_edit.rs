@@ -121,6 +121,12 @@ const MISTAKES: &[Mistake] = &[
         &["`tcgen05.wait::ld.sync.aligned` in P1 between lines 20 and 22"],
     ),
     mistake(
+        ALLOCATED,
+        "tcgen05.wait::ld.sync.aligned;",
+        "tcgen05.wait::st.sync.aligned;",
+        &["`tcgen05.wait::ld.sync.aligned` in P1 instead of `tcgen05.wait::st.sync.aligned`"],
+    ),
+    mistake(
         GROUPS,
         "[s+16], [b], 16;\n    cp.async.commit_group;",
         "[s+16], [b], 16;",

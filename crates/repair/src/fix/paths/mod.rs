@@ -21,6 +21,7 @@ use super::costs::Costs;
 use super::space::{Space, gaps, plain};
 use crate::edit::{Change, Edit};
 use crate::scene::anchor::{Anchor, Side, instruction, position};
+use crate::scene::statement::{Role, role};
 
 /// A change, and what it costs: each of its parts, and all together.
 #[derive(Clone, Debug)]
@@ -42,6 +43,17 @@ impl Path {
             Change::Insert { at } => at.iter().all(|(_, text)| text.starts_with("mbarrier.") && text.contains("[%")),
             _ => false,
         }) && !self.edits.is_empty()
+    }
+
+    /// Whether it is other words in the place of some, and nothing that comes, goes elsewhere or is not there any more.
+    fn is_of_words(&self) -> bool {
+        let is_word = |edit: &Edit| matches!(edit.change, Change::Replace { .. } | Change::Count { .. });
+        self.edits.iter().all(is_word)
+    }
+
+    /// What is tried first of what costs as much for each thread: words are mistaken more often than lines.
+    pub(super) fn rank(&self) -> (u32, bool) {
+        (self.cost / self.threads().len().max(1) as u32, !self.is_of_words())
     }
 
     /// Whether it is a loop that waits, or several.
@@ -87,24 +99,27 @@ pub(super) fn paths(test: &Test, space: &Space, fixing: &Fixing<'_>) -> Vec<Path
     found
 }
 
-/// Only words and numbers in the place of others. There are few, and none moves an access or makes a thread wait for another
-/// thing: so they are tried for what `check` says is missing too.
-pub(super) fn mistaken_words(test: &Test, fixing: &Fixing<'_>) -> Vec<Path> {
-    let maker = Maker { test, costs: fixing.costs, is_kept: fixing.is_kept };
-    let mut found = Vec::new();
-    for (at, thread) in test.litmus.threads.iter().enumerate().filter(|(_, thread)| thread.arch == Arch::Ptx) {
-        let thread_id = ThreadId(at as u32);
-        for own in thread.body.iter().filter_map(instruction) {
-            if !(fixing.is_kept)(own.span()) && position(&test.litmus, thread_id, own.span()).is_some() {
-                maker.corrections(thread_id, own, &mut found);
-                maker.arrivals(thread_id, own, &mut found);
-            }
+/// Those of them that leave every access where it is, and every barrier a barrier: what `check` says is missing is a matter of
+/// synchronisation.
+pub(super) fn of_synchronisation(test: &Test, space: &Space, fixing: &Fixing<'_>) -> Vec<Path> {
+    let own = |thread: ThreadId, span: Span| {
+        let at = position(&test.litmus, thread, span)?;
+        instruction(test.litmus.threads.get(thread.index())?.body.get(at)?)
+    };
+    let is_synchronisation = |edit: &Edit| match &edit.change {
+        Change::Move { span, to, .. } => own(to.thread, *span).is_some_and(|it| role(it).is_some() || waits(it)),
+        Change::Replace { thread, span, by } => {
+            own(*thread, *span).and_then(role) != Some(Role::Meets) || by.starts_with("bar")
         }
-    }
-    maker.counts(&mut found);
-    maker.together(&mut found);
-    found.shared_sort_by_key(|path| path.cost);
+        _ => true,
+    };
+    let mut found = paths(test, space, fixing);
+    found.retain(|path| path.edits.iter().all(is_synchronisation));
     found
+}
+
+fn waits(found: &Instruction) -> bool {
+    found.opcode.node == "mbarrier" && (has(found, "try_wait") || has(found, "test_wait"))
 }
 
 struct Maker<'m> {
