@@ -106,6 +106,12 @@ impl Buffer {
         if taints.iter().all(|taint| *taint == 0) { Vec::new() } else { taints }
     }
 
+    /// Whether these bytes are there.
+    pub fn holds(&self, offset: u64, value: &[u8]) -> bool {
+        let start = offset as usize;
+        self.data.get(start..start + value.len()) == Some(value)
+    }
+
     pub fn write(&mut self, offset: u64, value: &[u8], taint: Taint) {
         let start = offset as usize;
         let Some(data) = self.data.get_mut(start..start + value.len()) else { return };

@@ -382,7 +382,10 @@ impl Memory {
     }
 
     pub fn put(&mut self, region: Region, offset: u64, data: &[u8], taint: Taint) {
-        self.version += 1;
+        // Nobody who waits for a change has to look again where nothing has changed.
+        if !self.buffer(region).is_some_and(|buffer| buffer.holds(offset, data)) {
+            self.version += 1;
+        }
         self.forget_symbols(region, offset, data.len() as u64);
         self.note(region, offset, data.len() as u64);
         if let Some(buffer) = self.buffer_mut(region) {

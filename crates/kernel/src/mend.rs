@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::seed_of;
 use crate::code::op::{Completion, Op, Pc};
-use crate::code::{self, Entry};
+use crate::code::{self, Entry, Instruction};
 use crate::launch::Launch;
 use crate::order::policy::Policy;
 use crate::order::record::Record;
@@ -111,6 +111,10 @@ impl<'a> Mender<'a> {
     }
 
     fn run(&mut self, candidate: &Insertion) -> Option<Wrong> {
+        // To read the text again takes seconds of a large module.
+        if self.left == 0 || fencepost_syntax::limits::is_over() {
+            return None;
+        }
         let mut changed = self.text.to_owned();
         changed.insert_str(candidate.at, &candidate.text);
         self.left = self.left.saturating_sub(changed.len() as u64);
@@ -177,8 +181,9 @@ impl<'a> Mender<'a> {
     /// schedule has decided), or where the ways of the threads may meet.
     fn between(&self, first: Pc, second: Pc) -> Vec<Pc> {
         const MOST: usize = 6;
-        let meets = |pc: &Pc| self.entry.code.iter().any(|own| matches!(own.op, Op::Branch { to } if to == *pc));
-        let before = (0..first.max(second)).rev().filter(meets).take(MOST);
+        let target = |own: &Instruction| if let Op::Branch { to } = own.op { Some(to) } else { None };
+        let targets: BTreeSet<Pc> = self.entry.code.iter().filter_map(target).collect();
+        let before = targets.range(..first.max(second)).rev().take(MOST).copied();
         let mut places = vec![second, first + 1, first, second + 1];
         places.extend(before);
         places

@@ -154,6 +154,8 @@ pub enum Protocol {
     AccessedAsData,
     /// More arrivals than the phase has pending.
     TooManyArrivals,
+    /// `mbarrier.arrive_drop` of the last arrival that later phases expect.
+    DropToZero,
     /// The tx-count leaves its range.
     TooManyBytes,
     CountOutOfRange(u64),
@@ -266,7 +268,8 @@ pub enum Doubt {
     Polls {
         pc: Pc,
     },
-    /// An access out of bounds would have ended the kernel: it was not followed much further.
+    /// An access out of bounds would have ended the kernel, or one to what is no mbarrier is undefined: it was not followed much
+    /// further.
     Fault,
     /// A compare-and-swap that failed in this run: in another execution it may swap, and then races with the other instruction.
     MaySwap {

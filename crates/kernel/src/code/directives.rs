@@ -105,6 +105,9 @@ fn variable(text: &str, space: Space, ty: Ty, vector: u32, align: Option<u32>) -
         let size = size.split(']').next().unwrap_or("").trim();
         bytes = match (bytes, size.parse::<u32>()) {
             (Some(bytes), Ok(size)) => Some(bytes.checked_mul(size).ok_or("its size is too large")?),
+            (_, Err(_)) if size.starts_with(|first: char| first.is_ascii_digit()) && size.parse::<u64>().is_ok() => {
+                return Err("its size is too large".to_owned());
+            }
             _ => None,
         };
     }

@@ -90,7 +90,9 @@ impl<'t> Flat<'t> {
                 Item::Block(inner) => self.block(inner, Some(block))?,
                 Item::Label(label) => {
                     self.pending_label = Some(label);
-                    self.labels.insert((block, label), self.lines.len() as Pc);
+                    if self.labels.insert((block, label), self.lines.len() as Pc).is_some() {
+                        return Err((item.span, format!("a second label `{label}`")));
+                    }
                 }
                 Item::Instruction(tree) if self.calls_function(tree) => self.inline(block, tree, item.span)?,
                 Item::Instruction(tree) => {
@@ -143,6 +145,9 @@ impl<'t> Flat<'t> {
                 for (name, count, ty) in directives::registers(text).map_err(|why| (span, why))? {
                     if self.names.len() + 2 * count as usize > MOST_REGISTERS {
                         return Err((span, format!("more than {MOST_REGISTERS} registers")));
+                    }
+                    if self.registers.contains_key(&(block, name.clone())) && count == 0 {
+                        return Err((span, format!("a second register `{name}`")));
                     }
                     self.declare(block, name, count, ty);
                 }

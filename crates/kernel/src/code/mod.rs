@@ -10,7 +10,7 @@ pub mod op;
 mod operands;
 pub mod ty;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use fencepost_syntax::ptx::{FunctionKind, Item};
@@ -191,6 +191,7 @@ pub fn decode(tree: &fencepost_syntax::ptx::Module) -> (Module, Vec<Diagnostic>)
             directives::of_module(&mut module, name, text, item.span, &mut diagnostics);
         }
     }
+    twice(tree, &mut diagnostics);
     directives::lay_out(&mut module.variables);
     let mut functions = Functions::new();
     for item in &tree.items {
@@ -207,6 +208,19 @@ pub fn decode(tree: &fencepost_syntax::ptx::Module) -> (Module, Vec<Diagnostic>)
         }
     }
     (module, diagnostics)
+}
+
+/// Entries of one name: a launch could mean either.
+fn twice(tree: &fencepost_syntax::ptx::Module, diagnostics: &mut Vec<Diagnostic>) {
+    let mut names = BTreeSet::new();
+    for item in &tree.items {
+        if let Item::Function { kind: FunctionKind::Entry, name, body, .. } = &item.node
+            && !body.is_empty()
+            && !names.insert(name.node.as_str())
+        {
+            diagnostics.push(Diagnostic::error(name.span, format!("a second entry `{}`", name.node)));
+        }
+    }
 }
 
 impl Instruction {

@@ -267,6 +267,11 @@ impl Known {
         }
     }
 
+    /// An asynchronous operation comes after its issue, and that after all that this depends on: in execution order.
+    pub fn include_issue_order(&mut self, from: &Known) {
+        join(&mut self.execution, &from.execution);
+    }
+
     /// `bar.warp.sync`.
     pub fn include_warp(&mut self, from: &Known, also_issue: bool) {
         self.with_pairs(from, Pair::include_threads);

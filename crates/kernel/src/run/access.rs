@@ -356,7 +356,11 @@ impl Run<'_> {
             self.effect(warp, pc, active);
         }
         for lane in lanes(active) {
-            let Some(at) = self.at(warp, pc, lane, access.place, bytes, bytes as u32) else { continue };
+            let Some(at) = self.at(warp, pc, lane, access.place, bytes, bytes as u32) else {
+                // It would have changed something.
+                self.memory.version += 1;
+                continue;
+            };
             if !self.in_round((warp, lane), at, bytes, true, false) {
                 continue;
             }
@@ -459,6 +463,14 @@ impl Run<'_> {
             self.decide(warp, pc, 1 << lane, bytes);
             let length = self.warps[warp].get(bytes, lane);
             let Some((region, offset)) = self.region_at(warp, pc, lane, to, length) else { continue };
+            // Its size is a multiple of 8, as its address is (9.7.10.14).
+            if !length.is_multiple_of(8) {
+                let (thread, why) = (self.thread(warp, lane), format!("{length} bytes are no multiple of 8"));
+                self.find(2, pc, Finding::BadOperand { pc, thread, why });
+            }
+            if self.is_misaligned(warp, pc, lane, offset, 8) {
+                continue;
+            }
             self.touch_lane(warp, record, lane, region, offset, length);
             self.memory.put(region, offset, &vec![0; length as usize], 0);
         }

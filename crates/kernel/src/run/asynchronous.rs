@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::Run;
 use super::taint;
 use super::warp::lanes;
+use crate::code::SHARED_START;
 use crate::code::op::{Completion, Op, Pc, Place, ReplaceField, Scope, Source, Space, Tensor, TensorMode};
 use crate::footprint::Bytes;
 use crate::footprint::tensor_copy::{Direction, Global, Piece, Shape, TensorCopy};
@@ -117,18 +118,23 @@ impl Run<'_> {
                 for source in [source_bytes, ignore].into_iter().flatten() {
                     self.decide(warp, pc, 1 << lane, source);
                 }
-                let length =
-                    source_bytes.map_or(bytes, |source| (self.warps[warp].get(source, lane) as u32).min(bytes));
+                let length = source_bytes.map_or(bytes, |source| self.warps[warp].get(source, lane) as u32);
+                if length > bytes {
+                    let (thread, why) = (self.thread(warp, lane), format!("{length} bytes do not fit in {bytes}"));
+                    self.find(2, pc, Finding::BadOperand { pc, thread, why });
+                }
+                let length = length.min(bytes);
                 let length = if ignored { 0 } else { length };
                 let Some((region, offset)) = self.region_at(warp, pc, lane, to, u64::from(bytes)) else { continue };
-                if !offset.is_multiple_of(u64::from(bytes.max(1))) {
-                    let (thread, address) = (self.thread(warp, lane), offset);
-                    self.find(2, pc, Finding::Misaligned { pc, thread, address, bytes });
+                if self.is_misaligned(warp, pc, lane, offset, bytes) {
                     continue;
                 }
                 let mut data = Content::default();
                 if length > 0 {
                     let Some((source, at)) = self.region_at(warp, pc, lane, from, u64::from(length)) else { continue };
+                    if self.is_misaligned(warp, pc, lane, at, bytes) {
+                        continue;
+                    }
                     self.touch_strand(read, strand, lane, source, Bytes::new(at, u64::from(length)), 0);
                     data = self.memory.content(source, at, u64::from(length));
                 }
@@ -137,6 +143,15 @@ impl Run<'_> {
                 self.memory.put_content(region, offset, &data);
             }
         }
+    }
+
+    pub(super) fn is_misaligned(&mut self, warp: usize, pc: Pc, lane: u32, address: u64, bytes: u32) -> bool {
+        let aligned = address.is_multiple_of(u64::from(bytes.max(1)));
+        if !aligned {
+            let thread = self.thread(warp, lane);
+            self.find(2, pc, Finding::Misaligned { pc, thread, address, bytes });
+        }
+        !aligned
     }
 
     fn commit(&mut self, warp: usize, active: u32, bulk: bool) {
@@ -227,12 +242,24 @@ impl Run<'_> {
     }
 
     /// The CTAs that a multicast goes to, or the one of the address.
-    fn receivers(&mut self, warp: usize, pc: Pc, lane: u32, multicast: Option<Source>, own: Cta) -> Vec<Cta> {
+    pub(super) fn receivers(
+        &mut self,
+        warp: usize,
+        pc: Pc,
+        lane: u32,
+        multicast: Option<Source>,
+        own: Cta,
+    ) -> Vec<Cta> {
         let Some(mask) = multicast else { return vec![own] };
         self.decide(warp, pc, 1 << lane, mask);
         let mask = self.warps[warp].get(mask, lane) as u32 & 0xffff;
         let per = self.launch.ctas_per_cluster().max(1);
         let first = self.warps[warp].cta / per * per;
+        if mask >> per != 0 {
+            let why = format!("the mask {mask:#x} names a CTA outside the cluster, which has {per}");
+            let thread = self.thread(warp, lane);
+            self.find(2, pc, Finding::BadOperand { pc, thread, why });
+        }
         (0..per).filter(|rank| mask & (1 << rank) != 0).map(|rank| first + rank).collect()
     }
 
@@ -543,9 +570,11 @@ impl Run<'_> {
         range: Bytes,
     ) {
         let length = self.memory.buffer(region).map_or(0, |buffer| buffer.data.len() as u64);
-        if range.end() > length {
+        let start = u64::from(SHARED_START);
+        if range.start < start || range.end() > length {
             let thread = self.thread(warp, lane);
-            let near = Some(("shared memory".to_owned(), range.start as i64, length));
+            let near = range.start as i64 - start as i64;
+            let near = Some(("shared memory".to_owned(), near, length.saturating_sub(start)));
             let fault = crate::memory::Fault { space: Space::Shared, address: range.start, bytes: range.len, near };
             self.find(2, pc, Finding::OutOfBounds { pc, thread, fault });
             return;
@@ -626,6 +655,9 @@ impl Run<'_> {
         let bytes = u64::from(size) * from.len() as u64;
         for lane in lanes(active) {
             let Some((region, offset)) = self.region_at(warp, pc, lane, to, bytes) else { continue };
+            if self.is_misaligned(warp, pc, lane, offset, bytes as u32) {
+                continue;
+            }
             let Some(at) = self.mbarrier_at(warp, pc, lane, mbarrier) else { continue };
             if let Region::Shared(receiver) = region {
                 self.check_store_async(warp, pc, lane, receiver, at.0, reduce);

@@ -10,7 +10,7 @@ use super::synchronise::mbarrier::Arrival;
 use super::taint::{self, Class, MADE_UP, MANY, WAIT};
 use super::turns::repeat::is_quiet;
 use super::warp::{Block, Fragment, Parted, lanes};
-use crate::code::op::{Op, Pc, Reduction, Register, Source, Unknown};
+use crate::code::op::{Op, Pc, Reduction, Register, Source, Space, Unknown};
 use crate::memory::{At, Taint};
 use crate::report::{Cause, Doubt, Finding};
 
@@ -397,11 +397,18 @@ impl Run<'_> {
         if self.escapes(warp, pc, active, op) {
             return;
         }
-        if !is_quiet(op) {
+        let version = self.memory.version;
+        self.execute_as(warp, pc, active, op);
+        // A store of what is there already does nothing to others.
+        let stores = matches!(op, Op::Store(access, _) if access.place.space != Space::Param);
+        if !is_quiet(op) && (!stores || self.memory.version != version) {
             // What meets at a barrier is compared with all that wait there.
             self.loud += u64::from(!matches!(op, Op::Barrier { .. }));
             self.warps[warp].loud = self.warps[warp].steps;
         }
+    }
+
+    fn execute_as(&mut self, warp: usize, pc: Pc, active: u32, op: &Op) {
         match op {
             Op::Compute { function, ty, to, from } => self.compute(warp, active, *function, *ty, *to, from),
             Op::SetPredicate { .. } | Op::Set { .. } | Op::Convert { .. } | Op::InsertField { .. } => {
@@ -433,6 +440,11 @@ impl Run<'_> {
             Op::Store(access, from) => self.store(warp, pc, active, access, from),
             Op::Atomic { access, operation, to, from } => self.atomic(warp, pc, active, access, *operation, *to, *from),
             Op::AtomicVector { access, operation, to, from } => {
+                let (bytes, place) = (access.ty.bytes() * from.len() as u32, access.place);
+                for lane in lanes(active) {
+                    let address = self.warps[warp].get(place.base, lane).wrapping_add(place.offset as u64);
+                    self.is_misaligned(warp, pc, lane, address, bytes);
+                }
                 for (index, source) in from.iter().enumerate() {
                     let mut access = access.clone();
                     access.place.offset += index as i64 * i64::from(access.ty.bytes());

@@ -1,8 +1,8 @@
 //! Programs with atomic operations outside locks, weak accesses behind what they return, and vectors (8.2.4).
 
-use crate::edits;
+use crate::edits::{Changes, edit_by};
 use crate::patterns::{BAR, load, store};
-use crate::program::{Ask, Item, Line, Order, Place, Program, Scope, Then, place};
+use crate::program::{Ask, Item, Order, Place, Program, Scope, Then, place};
 use crate::random::Random;
 
 const X: Place = Place { name: "ga", offset: 0 };
@@ -181,29 +181,7 @@ fn other(item: Item, random: &mut Random) -> Item {
     }
 }
 
-fn edit(program: &mut Program, random: &mut Random) {
-    if random.percent(10) {
-        return edits::edit(program, random);
-    }
-    let ids = program.threads.iter().flat_map(|thread| thread.lines.iter().map(|line| line.id + 1));
-    let fresh = ids.max().unwrap_or(0);
-    let thread = random.below(program.threads.len());
-    let lines = &mut program.threads[thread].lines;
-    if lines.is_empty() {
-        return;
-    }
-    let at = random.below(lines.len());
-    match random.below(10) {
-        0 => drop(lines.remove(at)),
-        1 | 2 => {
-            let line = lines.remove(at);
-            let to = random.below(lines.len() + 1);
-            lines.insert(to, line);
-        }
-        3..=5 => lines.insert(at, Line { id: fresh, item: any(random) }),
-        _ => lines[at].item = other(lines[at].item, random),
-    }
-}
+const CHANGES: Changes = Changes { less: 1, moved: 2, more: 3, any, other };
 
 /// The program of a seed.
 pub(crate) fn program(seed: u64) -> Program {
@@ -214,7 +192,7 @@ pub(crate) fn program(seed: u64) -> Program {
     let mut program = pattern(random.below(COUNT), &mut random);
     let edits = random.pick(&[0, 1, 1, 1, 2, 2]);
     for _ in 0..edits {
-        edit(&mut program, &mut random);
+        edit_by(&CHANGES, &mut program, &mut random);
     }
     program
 }

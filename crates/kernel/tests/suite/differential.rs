@@ -161,3 +161,11 @@ fn one_run_and_the_axioms_agree_about_atomics() {
     let figures = none_wrong(Readings::Weakest, atomics::program, 300);
     assert!(!figures.kinds.contains_key(&Kind::FalseRaceWithDoubts), "{figures:?}");
 }
+
+/// What the other generators make, where every contested point is read in favour of the program.
+#[test]
+fn one_run_and_the_axioms_agree_about_all_of_it_under_the_strongest_readings() {
+    for program_of in [flags::program, locks::program, ends::program, atomics::program] {
+        none_wrong(Readings::Strongest, program_of, 40);
+    }
+}

@@ -15,6 +15,44 @@ fn some_thread(program: &Program, random: &mut Random) -> usize {
     if with.is_empty() { 0 } else { random.pick(&with) }
 }
 
+/// How often of ten a change takes a line away, moves one within its thread, or puts in a new one or one twice; else it changes
+/// one.
+pub(crate) struct Changes {
+    pub(crate) less: usize,
+    pub(crate) moved: usize,
+    pub(crate) more: usize,
+    pub(crate) any: fn(&mut Random) -> Item,
+    pub(crate) other: fn(Item, &mut Random) -> Item,
+}
+
+/// One change of a kind of programs; in one of ten cases, one of any program.
+pub(crate) fn edit_by(changes: &Changes, program: &mut Program, random: &mut Random) {
+    if random.percent(10) {
+        return edit(program, random);
+    }
+    let id = fresh(program);
+    let thread = random.below(program.threads.len());
+    let lines = &mut program.threads[thread].lines;
+    if lines.is_empty() {
+        return;
+    }
+    let at = random.below(lines.len());
+    let (moved, more) = (changes.less + changes.moved, changes.less + changes.moved + changes.more);
+    match random.below(10) {
+        chance if chance < changes.less => drop(lines.remove(at)),
+        chance if chance < moved => {
+            let line = lines.remove(at);
+            let to = random.below(lines.len() + 1);
+            lines.insert(to, line);
+        }
+        chance if chance < more => {
+            let item = if random.percent(25) { lines[at].item } else { (changes.any)(random) };
+            lines.insert(at, Line { id, item });
+        }
+        _ => lines[at].item = (changes.other)(lines[at].item, random),
+    }
+}
+
 pub(crate) fn edit(program: &mut Program, random: &mut Random) {
     let id = fresh(program);
     let clusters = program.ctas() > 1;

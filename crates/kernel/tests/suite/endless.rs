@@ -1,6 +1,7 @@
 //! Loops that nothing ends, those that end late, and what a run does behind an error.
 
-use fencepost_kernel::report::{Doubt, Finding, Report, Waiting};
+use fencepost_kernel::report::{Doubt, Finding, Protocol, Report, Waiting};
+use fencepost_syntax::limits;
 
 use crate::values::{answer, answer_to, proved};
 
@@ -31,6 +32,9 @@ fn a_loop_that_comes_back_to_its_state_is_a_hang() {
         // All meet at a barrier in each round.
         "X: bar.sync 0;\nbra X;",
         "X: bar.sync 0;\nld.relaxed.gpu.global.u32 %r3, [%rd1];\nbar.sync 1;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra X;",
+        // A round stores what is there already.
+        "X: setp.ne.u32 %p2, %r1, 0;\n@%p2 bra Y;\nld.relaxed.gpu.global.u32 %r3, [%rd1];\nst.shared.u32 [s], %r3;\n\
+         Y: bar.sync 0;\nld.shared.u32 %r4, [s];\nbar.sync 0;\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 bra X;",
         // With something in local memory that stays what it is.
         "X: st.local.u32 [own], %r1;\nld.local.u32 %r3, [own];\nsetp.eq.u32 %p1, %r3, %r1;\n@%p1 bra X;",
     ] {
@@ -116,6 +120,31 @@ fn a_run_ends_soon_behind_an_access_out_of_bounds() {
     let report = answer("", "X: st.global.u32 [%rd1+1048576], %r1;\nadd.u32 %r3, %r1, 1;\nbra X;");
     assert!(matches!(report.findings[..], [Finding::OutOfBounds { .. }]), "{report:?}");
     assert!(report.doubts.contains(&Doubt::Fault) && report.covered.warp_instructions < 3_000_000, "{report:?}");
+}
+
+/// An operation on what was an mbarrier sets no predicate: who waits for it goes round.
+#[test]
+fn a_run_ends_soon_behind_a_wait_for_what_is_no_mbarrier() {
+    let report = answer(
+        "",
+        "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra D;\nmbarrier.init.shared.b64 [m], 1;\nmbarrier.inval.shared.b64 [m];\n\
+         X: mbarrier.try_wait.parity.shared.b64 %p1, [m], 0;\n@!%p1 bra X;\nD:",
+    );
+    let [Finding::Protocol { what: Protocol::NotAnMbarrier, .. }] = report.findings[..] else { panic!("{report:?}") };
+    assert!(report.doubts.contains(&Doubt::Fault) && report.covered.warp_instructions < 3_000_000, "{report:?}");
+}
+
+/// Lane 0 goes round as long as it reads what the swap of lane 1 leaves: in runs that try this value, too.
+#[test]
+fn a_question_that_leads_back_to_itself_is_asked_a_few_times() {
+    let before = limits::work();
+    let report = answer(
+        "",
+        "setp.gt.u32 %p1, %r1, 1;\n@%p1 bra D;\nsetp.eq.u32 %p1, %r1, 1;\n@%p1 bra S;\n\
+         X: ld.relaxed.gpu.global.u32 %r3, [%rd1];\nsetp.eq.u32 %p2, %r3, 2;\n@%p2 bra X;\nbra D;\n\
+         S: atom.relaxed.gpu.global.cas.b32 %r3, [%rd1], 0, 2;\nD:",
+    );
+    assert!(!proved(&report) && limits::work() - before < 100_000, "{} {report:?}", limits::work() - before);
 }
 
 /// CTA 0 writes, the other waits for a status and takes the value that it reads with it.

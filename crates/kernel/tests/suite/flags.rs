@@ -1,6 +1,6 @@
 //! Programs that synchronise through flags and counters in memory: right ones, and what goes wrong with them.
 
-use crate::edits;
+use crate::edits::{Changes, edit_by};
 use crate::patterns::{BAR, load, store};
 use crate::program::{ALL_FLAGS, Item, Place, Program, Scope, place};
 use crate::random::Random;
@@ -354,33 +354,7 @@ fn any(random: &mut Random) -> Item {
     }
 }
 
-fn edit(program: &mut Program, random: &mut Random) {
-    if random.percent(15) {
-        return edits::edit(program, random);
-    }
-    let fresh =
-        program.threads.iter().flat_map(|thread| thread.lines.iter().map(|line| line.id + 1)).max().unwrap_or(0);
-    let thread = random.below(program.threads.len());
-    let lines = &mut program.threads[thread].lines;
-    if lines.is_empty() {
-        return;
-    }
-    let at = random.below(lines.len());
-    match random.below(10) {
-        0 | 1 => drop(lines.remove(at)),
-        2 => {
-            let line = lines.remove(at);
-            let to = random.below(lines.len() + 1);
-            lines.insert(to, line);
-        }
-        3 => lines.insert(at, crate::program::Line { id: fresh, item: any(random) }),
-        4 => {
-            let line = crate::program::Line { id: fresh, ..lines[at] };
-            lines.insert(at, line);
-        }
-        _ => lines[at].item = other(lines[at].item, random),
-    }
-}
+const CHANGES: Changes = Changes { less: 2, moved: 1, more: 2, any, other };
 
 /// The program of a seed.
 pub(crate) fn program(seed: u64) -> Program {
@@ -388,7 +362,7 @@ pub(crate) fn program(seed: u64) -> Program {
     let mut program = pattern(random.below(COUNT), &mut random);
     let edits = random.pick(&[0, 1, 1, 1, 1, 1, 2, 2]);
     for _ in 0..edits {
-        edit(&mut program, &mut random);
+        edit_by(&CHANGES, &mut program, &mut random);
     }
     program
 }

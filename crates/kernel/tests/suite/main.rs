@@ -11,6 +11,7 @@ mod atomics;
 mod compare;
 mod differential;
 mod edits;
+mod elections;
 mod endless;
 mod ends;
 mod fatbin;

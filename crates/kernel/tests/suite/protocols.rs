@@ -278,6 +278,66 @@ fn somebody_waits_for_a_phase_before_the_next_arrival() {
     assert!(breaks(&report, |what| matches!(what, Protocol::MissingWait)), "{report:?}");
 }
 
+/// The producer issues its second copy behind a wait, and what the consumer has seen of that copy tells it so (8.10.4).
+#[test]
+fn an_asynchronous_arrival_comes_after_what_its_issue_has_waited_for() {
+    let wait = |label: &str, at: &str, parity: u32| {
+        format!("{label}:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [{at}], {parity};\n@!%p2 bra {label};\n")
+    };
+    let ring = |copy: &str, expect: &str, second: &str| {
+        let consumed = |label: &str, parity: u32| {
+            format!(
+                "{expect}{}ld.shared.u32 %r5, [%r3];\n{FENCE}mbarrier.arrive.shared::cta.b64 _, [%r3+64];\n",
+                wait(label, "%r4", parity)
+            )
+        };
+        answer(
+            "",
+            &format!(
+                "mov.u32 %r4, m;\nmov.u32 %r3, s;\nsetp.eq.u32 %p1, %r1, 32;\n@%p1 bra CONSUMER;\nsetp.ne.u32 %p1, %r1, 0;\n\
+                 @%p1 bra OTHERS;\nmbarrier.init.shared::cta.b64 [%r4], 1;\nmbarrier.init.shared::cta.b64 [%r3+64], 1;\n\
+                 {FENCE}barrier.sync 0;\n{copy}{second}{copy}bra END;\n\
+                 CONSUMER:\nbarrier.sync 0;\n{}{}bra END;\nOTHERS:\nbarrier.sync 0;\nEND:",
+                consumed("A", 0),
+                consumed("B", 1)
+            ),
+        )
+    };
+    let waits = wait("E", "%r3+64", 0);
+    let copy = "cp.async.ca.shared.global [%r3], [%rd1], 16;\ncp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r4];\n";
+    let report = ring(copy, "", &waits);
+    assert!(proved(&report), "{report:?}");
+    assert!(!proved(&ring(copy, "", "")));
+    // The consumer expects the bytes, so that the copy itself is all that tells of the wait.
+    let expect = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;\n";
+    let report = ring(COPY, expect, &waits);
+    assert!(proved(&report), "{report:?}");
+    assert!(!proved(&ring(COPY, expect, "")));
+}
+
+const FENCE: &str = "fence.proxy.async.shared::cta;\n";
+
+/// The expected count of a phase is 1 to 2^20 - 1 (9.7.15.16).
+#[test]
+fn the_last_expected_arrival_is_not_dropped() {
+    let twice = |first: &str, second: &str| {
+        let drop = |which: &str| format!("mbarrier.arrive{which}.shared::cta.b64 _, [%r4];\n");
+        with_mbarrier(
+            &[
+                "mbarrier.inval.shared::cta.b64 [%r4];\nmbarrier.init.shared::cta.b64 [%r4], 2;\n",
+                &drop(first),
+                &drop(second),
+            ]
+            .concat(),
+        )
+    };
+    assert!(proved(&twice("", "_drop")) && proved(&twice("_drop", "")));
+    let report = twice("_drop", "_drop");
+    assert!(breaks(&report, |what| matches!(what, Protocol::DropToZero)), "{report:?}");
+    let report = with_mbarrier("mbarrier.arrive_drop.expect_tx.shared::cta.b64 _, [%r4], 0;");
+    assert!(breaks(&report, |what| matches!(what, Protocol::DropToZero)), "{report:?}");
+}
+
 const COPY: &str = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 16, [%r4];\n";
 
 #[test]

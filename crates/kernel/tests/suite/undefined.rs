@@ -342,6 +342,19 @@ pub(crate) fn races(report: &Report) -> bool {
     report.findings.iter().any(|finding| matches!(finding, Finding::Race { .. }))
 }
 
+/// The tile of a descriptor lies in shared memory, behind the bytes of the system.
+#[test]
+fn a_descriptor_names_bytes_of_shared_memory() {
+    for (address, is_there) in [(None, true), (Some(0), false), (Some(0x800), false), (Some(0x3fff), false)] {
+        let change = address.map_or_else(String::new, |at| {
+            format!("and.b64 %rd3, %rd3, 0xffffffffffffc000;\nor.b64 %rd3, %rd3, {at};\n")
+        });
+        let report = of_pair(&[ALLOC, &change, COPY, TOLD, FREE]);
+        let is_outside = matches!(report.findings[..], [Finding::OutOfBounds { .. }, ..]);
+        assert_eq!((proved(&report), is_outside), (is_there, !is_there), "{address:?}: {report:?}");
+    }
+}
+
 #[test]
 fn an_allocation_for_a_pair_of_ctas_is_one_of_both() {
     // Nothing else tells the first CTA that the second has its columns.

@@ -144,9 +144,91 @@ fn modifiers_that_an_opcode_does_not_take_have_no_model() {
         "bar.relu 0;",
         "fence.acq_rel.gpu.parity;",
         "add.sync.u32 %r2, %r1, %r1;",
+        "st.const.u32 [%rd2], %r1;",
     ] {
         let report = answer("", line);
         assert!(report.doubts.iter().any(|doubt| matches!(doubt, Doubt::Unmodelled { .. })), "{line}: {report:?}");
+    }
+}
+
+#[test]
+fn addresses_and_masks_of_copies_are_checked() {
+    let copy = |at: &str, what: &str| {
+        answer("", &format!("{{ .reg .b32 %a;\nmov.u32 %a, s;\ncp.async.{what};\n}}").replace("AT", at))
+    };
+    let lone = |what: &str| copy("[%rd1]", &format!("commit_group;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 cp.async.{what}"));
+    assert!(proved(&lone("ca.shared.global [%a], AT, 8")), "{:?}", lone("ca.shared.global [%a], AT, 8"));
+    for source in ["[%rd1+2]", "[%rd1+4]"] {
+        let what = "commit_group;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 cp.async.ca.shared.global [%a], AT, 8";
+        let report = copy(source, what);
+        assert!(matches!(report.findings[..], [Finding::Misaligned { bytes: 8, .. }]), "{report:?}");
+    }
+    for what in ["cg.shared.global [%a], AT, 8", "ca.shared.global [%a], AT, 5"] {
+        assert!(!proved(&lone(what)), "{what}");
+    }
+    let multicast = |mask: u32| {
+        answer(
+            "",
+            &format!(
+                "mov.u32 %r3, s;\nmov.u32 %r4, m;\nsetp.ne.u32 %p4, %r1, 0;\n@%p4 bra END;\n\
+                 mbarrier.init.shared::cta.b64 [%r4], 1;\nfence.proxy.async.shared::cta;\n\
+                 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;\nmov.u16 %h1, {mask};\n\
+                 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r3], [%rd1], 16, \
+                 [%r4], %h1;\nW:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra W;\nEND:"
+            ),
+        )
+    };
+    assert!(proved(&multicast(1)) && matches!(multicast(3).findings[..], [Finding::BadOperand { .. }]));
+}
+
+/// 6.4.1: an address is a multiple of the size of what is accessed, of all elements of a vector.
+#[test]
+fn addresses_and_sizes_of_other_copies_are_checked() {
+    let first = "setp.ne.u32 %p4, %r1, 0;\n@%p4 bra OVER;\nmov.u32 %r3, s;\nmov.u64 %rd5, 12;\nmov.u64 %rd6, 16;\n";
+    let said = |line: &str| answer("", &format!("{first}{line}\nOVER:")).findings;
+    let zero = |at: &str, size: &str| said(&format!("st.bulk.weak.shared::cta [{at}], {size}, 0;"));
+    assert!(zero("%r3+8", "%rd6").is_empty());
+    assert!(matches!(zero("%r3+4", "%rd6")[..], [Finding::Misaligned { bytes: 8, .. }]));
+    assert!(matches!(zero("%r3", "%rd5")[..], [Finding::BadOperand { .. }]));
+    let add = |at: &str| said(&format!("red.global.v2.f32.add [{at}], {{%r4, %r5}};"));
+    assert!(add("%rd1+8").is_empty() && matches!(add("%rd1+4")[..], [Finding::Misaligned { bytes: 8, .. }]));
+    let copied = said("cp.async.ca.shared.global [%r3], [%rd1], 4, 16;");
+    assert!(matches!(copied[..], [Finding::BadOperand { .. }]), "{copied:?}");
+}
+
+/// What ptxas refuses is no kernel to say anything of.
+#[test]
+fn what_is_there_twice_or_too_large_is_refused() {
+    let errors = |text: &str| {
+        let (tree, mut errors) = ptx::parse(&format!(".version 9.0\n.target sm_90\n.address_size 64\n{text}"));
+        errors.extend(decode(&tree).1);
+        errors.len()
+    };
+    let entry = |body: &str| format!(".visible .entry e() {{\n.reg .b32 %r<3>;\n{body}\nret;\n}}\n");
+    assert_eq!(errors(&entry("L: mov.u32 %r1, 1;\n{ L: mov.u32 %r1, 1; }")), 0);
+    assert_eq!(errors(&entry("L: mov.u32 %r1, 1;\nL: mov.u32 %r1, 1;")), 1);
+    assert_eq!(errors(&entry(".reg .b32 %a;\n{ .reg .b64 %a; }")), 0);
+    assert_eq!(errors(&entry(".reg .b32 %a;\n.reg .b64 %a;")), 1);
+    assert_eq!(errors(&entry(".shared .b8 x[99999999999];")), 1);
+    assert_eq!(errors(&[entry(""), entry("bar.sync 0;")].concat()), 1);
+}
+
+/// The first layout is what every version had; a mask has 16 bits where it does not say otherwise.
+#[test]
+fn layouts_of_mbarriers_and_widths_of_masks_are_read() {
+    let copied = |layout: &str, width: &str| {
+        format!(
+            "mov.u32 %r3, s;\nmov.u32 %r4, m;\nsetp.ne.u32 %p4, %r1, 0;\n@%p4 bra END;\n\
+             mbarrier.init{layout}.shared::cta.b64 [%r4], 1;\nfence.proxy.async.shared::cta;\n\
+             mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;\nmov.u16 %h1, 1;\n\
+             cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster{width} [%r3], [%rd1], 16, \
+             [%r4], %h1;\nW:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra W;\n\
+             ld.shared.u32 %r5, [%r3];\nEND:"
+        )
+    };
+    for (layout, width) in [("", ""), (".layout::v0", "::16b"), ("", "::32b")] {
+        let report = answer("", &copied(layout, width));
+        assert!(proved(&report), "{layout}{width}: {report:?}");
     }
 }
 

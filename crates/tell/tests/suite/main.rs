@@ -13,6 +13,7 @@ mod exits;
 mod explain_order;
 mod explain_text;
 mod explain_truth;
+mod kernel_readings;
 mod own_models;
 mod protocol;
 mod render_gallery;

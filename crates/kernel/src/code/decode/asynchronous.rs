@@ -41,6 +41,9 @@ fn plain(context: &Context) -> Decoded<Op> {
         return Ok(Op::CopyAsyncArrive { at, no_increment: context.has("noinc") });
     }
     let bytes = context.constant(2)? as u32;
+    if !(bytes == 16 || (matches!(bytes, 4 | 8) && !context.has("cg"))) {
+        return Err(format!("a copy of {bytes} bytes"));
+    }
     let (mut source_bytes, mut ignore) = (None, None);
     if context.count() > 3 {
         let operand = context.operand(3)?;
@@ -89,8 +92,12 @@ fn bulk(context: &Context, reduce: bool) -> Decoded<Op> {
     Ok(Op::BulkStore { to, from, bytes, completion: Completion::BulkGroup, reduce })
 }
 
-fn multicast(context: &Context, index: usize) -> Decoded<Option<Source>> {
-    context.has("multicast::cluster").then(|| context.from(index, Ty::U32)).transpose()
+/// A mask of the CTAs of a cluster, in a register of this width or any.
+const MULTICAST: [&str; 3] = ["multicast::cluster", "multicast::cluster::16b", "multicast::cluster::32b"];
+
+pub(super) fn multicast(context: &Context, index: usize) -> Decoded<Option<Source>> {
+    let has = MULTICAST.iter().any(|word| context.has(word));
+    has.then(|| context.from(index, Ty::U32)).transpose()
 }
 
 fn mode(context: &Context) -> Decoded<TensorMode> {

@@ -195,6 +195,8 @@ const TCGEN05: &[&str] = &[
     "sp",
     "mbarrier::arrive::one",
     "multicast::cluster",
+    "multicast::cluster::16b",
+    "multicast::cluster::32b",
 ];
 const TENSORMAP: &[&str] = &[
     "replace",
@@ -227,6 +229,7 @@ const MBARRIER: &[&str] = &[
     "pending_count",
     "parity",
     "noComplete",
+    "layout::v0",
 ];
 const COPY: &[&str] = &[
     "async",
@@ -246,6 +249,8 @@ const COPY: &[&str] = &[
     "bulk_group",
     "mbarrier::complete_tx::bytes",
     "multicast::cluster",
+    "multicast::cluster::16b",
+    "multicast::cluster::32b",
     "cta_group::1",
     "cta_group::2",
     "tile",

@@ -69,6 +69,9 @@ fn halved(access: Access) -> Decoded<Access> {
 
 fn store(context: &Context) -> Decoded<Op> {
     let place = context.place(0, context.space())?;
+    if place.space == Space::Const {
+        return Err("a store to constant memory".to_owned());
+    }
     let access = access(context, place, false)?;
     if access.ty.bits == 128 {
         return Ok(Op::Store(halved(access)?, context.halves_from(context.operand(1)?)?.to_vec()));

@@ -2,6 +2,7 @@
 
 use fencepost_syntax::instruction::Operand;
 
+use super::asynchronous::multicast;
 use crate::code::op::{Op, Source, Space, TensorOperand, Unknown, WgmmaOperand};
 use crate::code::operands::{Context, Decoded};
 use crate::code::ty::Ty;
@@ -110,8 +111,7 @@ fn tcgen05(context: &Context) -> Decoded<Op> {
         "mma" => mma(context, group)?,
         "commit" => {
             let space = if context.space() == Space::Generic { Space::Generic } else { Space::SharedCluster };
-            let multicast = context.has("multicast::cluster").then(|| context.from(1, Ty::U32)).transpose()?;
-            Op::Tcgen05Commit { at: context.place(0, space)?, group, multicast }
+            Op::Tcgen05Commit { at: context.place(0, space)?, group, multicast: multicast(context, 1)? }
         }
         "fence::before_thread_sync" => Op::Tcgen05Before,
         "fence::after_thread_sync" => Op::Tcgen05After,

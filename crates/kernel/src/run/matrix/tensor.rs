@@ -163,7 +163,7 @@ impl Run<'_> {
             let write = self.strand_record(warp, pc, Kind::Write, Path::TensorMemory(strand));
             for cta in self.pair(self.warps[warp].cta, group) {
                 for range in &source {
-                    self.touch_strand(read, strand, lane, Region::Shared(cta), *range, 0);
+                    self.touch_shared(warp, pc, lane, read, strand, Region::Shared(cta), *range);
                 }
                 self.touch_cells(warp, pc, lane, write, strand, cta, &cells);
             }
@@ -254,7 +254,7 @@ impl Run<'_> {
         let write = self.strand_record(warp, pc, Kind::Write, Path::TensorMemory(strand));
         for cta in self.pair(self.warps[warp].cta, group) {
             for range in &shared {
-                self.touch_strand(read, strand, lane, Region::Shared(cta), *range, 0);
+                self.touch_shared(warp, pc, lane, read, strand, Region::Shared(cta), *range);
             }
             for cells in &read_cells {
                 self.touch_cells(warp, pc, lane, read_tensor, strand, cta, cells);
@@ -282,16 +282,7 @@ impl Run<'_> {
                 .filter(|(_, by)| *by == lane)
                 .map(|(strand, _)| *strand)
                 .collect();
-            let ctas = match multicast {
-                None => vec![own],
-                Some(mask) => {
-                    self.decide(warp, pc, 1 << lane, mask);
-                    let mask = self.warps[warp].get(mask, lane) as u32 & 0xffff;
-                    let per = self.launch.ctas_per_cluster().max(1);
-                    let first = self.warps[warp].cta / per * per;
-                    (0..per).filter(|rank| mask & (1 << rank) != 0).map(|rank| first + rank).collect()
-                }
-            };
+            let ctas = self.receivers(warp, pc, lane, multicast, own);
             for cta in ctas {
                 let commit = self.order.strand(StrandKind::Tcgen05(Tensor::Load), warp as u32, 1 << lane, false);
                 self.hand_out(warp, lane, (cta, offset));

@@ -205,6 +205,8 @@ impl Run<'_> {
             if arrival.drop {
                 mbarrier.next_count = mbarrier.next_count.saturating_sub(count);
             }
+            // The expected count is at least 1 (9.7.15.16).
+            let drops_all = arrival.drop && count > 0 && mbarrier.next_count == 0;
             let over = i64::from(count) > mbarrier.pending || count == 0;
             mbarrier.pending -= i64::from(count);
             if arrival.no_complete {
@@ -213,6 +215,8 @@ impl Run<'_> {
             let completes = mbarrier.pending == 0 && mbarrier.bytes == 0;
             if over {
                 self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::TooManyArrivals });
+            } else if drops_all {
+                self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::DropToZero });
             } else if completes && arrival.no_complete {
                 self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::Completed });
             }
@@ -290,6 +294,8 @@ impl Run<'_> {
         let over = i64::from(arrivals) > mbarrier.pending;
         mbarrier.pending -= i64::from(arrivals);
         mbarrier.this.by_strands = true;
+        // Whoever waits for it has waited for what its issue depends on, too (`issue` in No-Thin-Air, 8.10.4).
+        mbarrier.executed.get_or_insert_default().include_issue_order(&sent);
         let handle = Handle::Phase { object: mbarrier.object, phase: mbarrier.phase, lanes: mask };
         self.order.complete(strand, handle);
         self.watch_mark(warp, pc, at, Mark::Arrive);

@@ -8,7 +8,7 @@ pub use late::Late;
 use fencepost_syntax::limits::{self, Ended};
 
 use crate::code::op::Pc;
-use crate::report::{Cause, Doubt, Finding, Stuck, Waiting};
+use crate::report::{Cause, Doubt, Finding, Protocol, Stuck, Waiting};
 use crate::run::Run;
 use crate::run::flag::liveness::in_one_loop;
 use crate::run::synchronise::backoff::may_lead_back;
@@ -17,7 +17,8 @@ use repeat::Rounds;
 
 /// How often those who poll memory are let go on though nothing has changed: some stop after a number of questions.
 const PATIENCE: u32 = 4096;
-/// Instructions that are run behind an access out of bounds, which would have ended the kernel, or as many as before it.
+/// Instructions that are run behind an access out of bounds, which would have ended the kernel, or to what is no mbarrier; or as
+/// many as before it.
 const BEHIND_FAULT: u64 = 1_000_000;
 /// Instructions of a warp before another one's turn.
 const QUANTUM: u32 = 20_000;
@@ -93,8 +94,8 @@ impl Run<'_> {
             if limits::is_over() {
                 self.end_by_limit();
             }
-            if self.goes_round(warp, mask) {
-                self.rest(warp);
+            if let Some(ran) = self.goes_round(warp, mask) {
+                self.rest(warp, ran);
             }
         }
         limits::worked(self.warps[warp].steps - before);
@@ -118,7 +119,12 @@ impl Run<'_> {
             self.stopped = true;
             self.doubt(Doubt::Steps);
         }
-        let is_fault = |own: &Finding| matches!(own, Finding::OutOfBounds { .. } | Finding::Misaligned { .. });
+        // What is no mbarrier answers no question: who waits for it would go on to the limit.
+        let is_fault = |own: &Finding| match own {
+            Finding::OutOfBounds { .. } | Finding::Misaligned { .. } => true,
+            Finding::Protocol { what, .. } => *what == Protocol::NotAnMbarrier,
+            _ => false,
+        };
         if self.faulted.is_none() && self.findings.values().any(is_fault) {
             self.faulted = Some(total);
         }

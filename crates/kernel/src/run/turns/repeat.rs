@@ -115,14 +115,14 @@ impl Run<'_> {
         (self.memory.version, self.memory.local_version)
     }
 
-    /// These lanes of a warp have gone on: whether the warp is in a loop that only somebody else can end.
-    pub(super) fn goes_round(&mut self, warp: usize, ran: u32) -> bool {
+    /// These lanes of a warp have gone on: whether the warp is in a loop that only somebody else can end, and which lanes go round.
+    pub(super) fn goes_round(&mut self, warp: usize, ran: u32) -> Option<u32> {
         let (own, memory) = (&self.warps[warp], self.written_so_far());
         if own.steps - own.loud < QUIET || self.flags_of.ghost.is_some() {
             if !self.seen.is_empty() {
                 self.seen.remove(&warp);
             }
-            return false;
+            return None;
         }
         let mut span = QUIET;
         if let Some(seen) = self.seen.get_mut(&warp).filter(|seen| seen.memory == memory) {
@@ -131,24 +131,29 @@ impl Run<'_> {
             // Lanes that are ready and have not had a turn may change everything.
             let all_ran = free.fold(0, |mask, own| mask | own.mask) & !seen.ran == 0;
             if all_ran && seen.state.is(own) {
-                return true;
+                return Some(seen.ran);
             }
             if own.steps < seen.until {
-                return false;
+                return None;
             }
             span = seen.span * 2;
         }
         let seen = Seen { state: State::of(own), memory, ran: 0, until: own.steps + span, span };
         self.seen.insert(warp, seen);
-        false
+        None
     }
 
-    /// Until somebody writes, this warp need not be run.
-    pub(super) fn rest(&mut self, warp: usize) {
+    /// Until somebody writes, these lanes of a warp need not be run, nor asked what they want to read.
+    pub(super) fn rest(&mut self, warp: usize, ran: u32) {
         self.seen.remove(&warp);
         let version = self.memory.version;
-        let free = self.warps[warp].fragments.iter_mut().filter(|own| own.blocked.is_none());
-        free.for_each(|own| own.blocked = Some(Block::Loop { version }));
+        let goes_round = |own: &&mut Fragment| match own.blocked {
+            None => true,
+            Some(Block::Question) => own.mask & !ran == 0,
+            _ => false,
+        };
+        let lanes = self.warps[warp].fragments.iter_mut().filter(goes_round);
+        lanes.for_each(|own| own.blocked = Some(Block::Loop { version }));
     }
 
     /// Nobody can go on, and some ask memory again and again: whether they were in the same state before, so that they

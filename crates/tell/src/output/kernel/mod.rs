@@ -53,6 +53,9 @@ pub struct Told {
     #[serde(skip)]
     pub known: Vec<ToldFinding>,
     pub doubts: Vec<ToldDoubt>,
+    /// A limit ended the comparison of readings: which races they rule out is not known.
+    #[serde(skip)]
+    pub uncompared: bool,
     pub assumptions: Vec<String>,
     pub covered: Covered,
     /// Orders in which threads take turns at locks and queues, each of which was run.
@@ -241,6 +244,7 @@ pub fn tell(report: &Report, about: &About, mend: &mut dyn FnMut(&[&Race]) -> Op
         suppressed: 0,
         known: Vec::new(),
         doubts: doubts(report, about),
+        uncompared: report.doubts.contains(&Doubt::Readings),
         assumptions: report.assumptions.iter().map(|text| (*text).to_owned()).collect(),
         covered: Covered {
             ctas: covered.ctas,
@@ -439,7 +443,7 @@ pub fn text(told: &Told) -> String {
     let launch = told.launch.as_ref().map_or_else(String::new, |name| format!(", launch {name}"));
     let mut text = format!("{} in {}{launch}: {}\n", told.entry, told.file, answer(told));
     for finding in &told.findings {
-        finding_text(&mut text, finding);
+        finding_text(&mut text, finding, told);
     }
     if told.suppressed > 0 {
         let known = phrase::count(told.suppressed, "known finding");
@@ -504,7 +508,11 @@ fn answer(told: &Told) -> String {
                 told.findings.iter().flat_map(|finding| finding.not_under.iter().map(String::as_str)).collect();
             readings.shared_sort();
             readings.dedup();
-            format!("depends on how the ISA is read ({})", readings.join(", "))
+            let readings = readings.join(", ");
+            match told.uncompared {
+                true => format!("races, unless the ISA is read otherwise ({readings}), which was not compared"),
+                false => format!("depends on how the ISA is read ({readings})"),
+            }
         }
         Answer::Unproved => {
             format!("nothing found in {}; not proved", phrase::count(u64::from(told.schedules), "schedule"))
@@ -512,7 +520,7 @@ fn answer(told: &Told) -> String {
     }
 }
 
-fn finding_text(text: &mut String, finding: &ToldFinding) {
+fn finding_text(text: &mut String, finding: &ToldFinding, told: &Told) {
     let _ = write!(text, "{}: {}", finding.kind, finding.message);
     if !finding.section.is_empty() {
         let _ = write!(text, " (PTX ISA {})", finding.section);
@@ -527,7 +535,8 @@ fn finding_text(text: &mut String, finding: &ToldFinding) {
         text.push_str(&missing.shown());
     }
     if !finding.not_under.is_empty() {
-        let _ = writeln!(text, "  none under the other reading of {}", finding.not_under.join(" or "));
+        let other = if told.uncompared { "not compared with" } else { "none under" };
+        let _ = writeln!(text, "  {other} the other reading of {}", finding.not_under.join(" or "));
     }
 }
 

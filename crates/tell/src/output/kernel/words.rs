@@ -149,6 +149,10 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
             ("an mbarrier is in use here; invalidate it before this is memory again".to_owned(), sections::MBARRIER)
         }
         Protocol::TooManyArrivals => ("more arrivals than the phase has pending".to_owned(), sections::MBARRIER),
+        Protocol::DropToZero => (
+            "the last arrival that later phases expect is dropped; the expected count must stay 1 or more".to_owned(),
+            sections::MBARRIER,
+        ),
         Protocol::TooManyBytes => ("the tx-count leaves its range".to_owned(), sections::MBARRIER),
         Protocol::CountOutOfRange(count) => {
             (format!("the count is {count}; it must be 1 to {}", (1 << 20) - 1), sections::MBARRIER)
@@ -270,7 +274,7 @@ pub(super) fn doubt(doubt: &Doubt) -> (String, Option<Pc>) {
                 .to_owned(),
             Some(*pc),
         ),
-        Doubt::Fault => ("an access out of bounds ends a kernel: it was not followed much further".to_owned(), None),
+        Doubt::Fault => ("behind an access out of bounds, or to what is no mbarrier, nothing is defined: it was not followed much further".to_owned(), None),
         Doubt::MaySwap { pc, .. } => (
             format!(
                 "this compare-and-swap fails here; where it swaps (PTX ISA {}), it races with another access",
