@@ -170,7 +170,7 @@ fn hangs(findings: &[Finding]) -> bool {
 
 /// Whether a run with this doubt was not followed to its end.
 fn is_cut(doubt: &Doubt) -> bool {
-    is_limit(doubt) || matches!(doubt, Doubt::Polls { .. } | Doubt::Fault | Doubt::Steps)
+    doubt.ends_a_run() || matches!(doubt, Doubt::Polls { .. })
 }
 
 /// The same because of something outside the launch: another run may come further.
@@ -348,6 +348,7 @@ fn report_of(outcome: Outcome, entry: &Entry, launch: &Launch) -> Report {
     Report {
         findings: outcome.findings,
         doubts: outcome.doubts.into_iter().collect(),
+        stopped_at: outcome.stopped_at,
         assumptions,
         covered: outcome.covered,
         schedules: 1,

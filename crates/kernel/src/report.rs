@@ -10,6 +10,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Why the launch is not proved though nothing was found.
     pub doubts: Vec<Doubt>,
+    /// Where the warps stood when a limit ended the run.
+    pub stopped_at: Vec<Stuck>,
     pub assumptions: Vec<&'static str>,
     pub schedules: u32,
     /// What reads have seen in these schedules counts, though in another they may see something else.
@@ -100,7 +102,7 @@ pub enum Finding {
     },
 }
 
-/// Some lanes of a warp that wait for ever.
+/// Some lanes of a warp that wait for ever, or where they stood when a limit ended the run.
 #[derive(Clone, Debug)]
 pub struct Stuck {
     pub cta: u32,
@@ -141,7 +143,8 @@ pub enum Waiting {
     Round,
     /// For a write that ends a loop which else goes on for ever.
     Loop,
-    Steps,
+    /// It can go on.
+    Nothing,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -305,6 +308,13 @@ pub enum Doubt {
         pc: Pc,
         why: String,
     },
+}
+
+impl Doubt {
+    /// Whether a run was ended that could have gone on.
+    pub fn ends_a_run(&self) -> bool {
+        matches!(self, Doubt::Fault | Doubt::Steps | Doubt::Time | Doubt::Memory | Doubt::Cancelled)
+    }
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

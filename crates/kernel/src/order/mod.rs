@@ -656,8 +656,12 @@ impl Check<'_> {
             self.against(number, earlier, bytes, &cell.readers);
         }
         if kind == Kind::Attempt {
-            cell.writers.retain(|own| !self.forget(own, bytes));
-            cell.readers.retain(|own| !self.forget(own, bytes));
+            for entries in [&mut cell.writers, &mut cell.readers] {
+                entries.retain(|own| {
+                    self.forget(own, bytes);
+                    own.lanes != 0
+                });
+            }
             cell.writers.push(entry);
             self.crowded |= cell.writers.keep_at_most(CROWD);
             return;
@@ -672,11 +676,14 @@ impl Check<'_> {
         } else {
             cell.before.clear();
         }
-        let before = &mut cell.before;
-        cell.writers.retain(|own| !self.forget(own, bytes) || (before.push(*own), false).1);
-        cell.readers.retain(|own| !self.forget(own, bytes) || (before.push(*own), false).1);
+        for entries in [&mut cell.writers, &mut cell.readers] {
+            entries.retain(|own| {
+                cell.before.extend(self.forget(own, bytes));
+                own.lanes != 0
+            });
+        }
         if self.observed.on && self.later.record.strong.is_some() {
-            entry.stands_for = self.observed.forget(before);
+            entry.stands_for = self.observed.forget(&cell.before);
         }
         cell.writers.push(entry);
         self.crowded |= cell.writers.keep_at_most(CROWD);
@@ -845,27 +852,35 @@ impl Check<'_> {
         alike && earlier.size == later.size && includes(a) && includes(b)
     }
 
-    /// Whether whoever comes after the later write comes after this access too, through whatever proxy.
-    fn forget(&mut self, earlier: &Entry, bytes: u8) -> bool {
+    /// Takes away the lanes of an access for which this holds: whoever comes after the later write comes after them too, through
+    /// whatever proxy.
+    fn forget(&mut self, earlier: &mut Entry, bytes: u8) -> Option<Entry> {
         if earlier.bytes & !bytes != 0 || earlier.record == self.id {
-            return false;
+            return None;
         }
         let record = self.records[earlier.record as usize];
         let later = self.later.record;
         if !races_no_more(&record, later, earlier.bytes == bytes) || !decides_no_more(&record, later) {
-            return false;
+            return None;
         }
-        let mut lanes = earlier.lanes;
+        let (mut lanes, mut gone) = (earlier.lanes, 0);
         while lanes != 0 {
             let lane = lanes.trailing_zeros();
             lanes &= lanes - 1;
             let before = self.through.contains(&(earlier.record, lane)) || self.ordered(earlier.record, &record, lane);
-            if !before || !self.dominated(&record, lane) {
-                return false;
+            if before && self.dominated(&record, lane) {
+                gone |= 1 << lane;
             }
         }
-        self.behind.forget(self.id, (earlier.record, earlier.lanes), &record);
-        true
+        // Some lanes alone only where nothing else is to be known of them: what a strong write stands for is kept for all lanes
+        // of it together, and what a second write of the same value must come after for all writes of that value.
+        let may_part = !self.leaves_as_is && !(self.observed.on && later.strong.is_some());
+        if gone == 0 || (gone != earlier.lanes && !may_part) {
+            return None;
+        }
+        earlier.lanes &= !gone;
+        self.behind.forget(self.id, (earlier.record, gone), &record);
+        Some(Entry { lanes: gone, ..*earlier })
     }
 
     fn dominated(&self, earlier: &Record, lane: Lane) -> bool {

@@ -32,7 +32,7 @@ use crate::memory::{Memory, Taint, left};
 use crate::order::policy::Policy;
 use crate::order::record::{Kind, Path, Record, RecordId, StrandId, StrandKind};
 use crate::order::{Cta, Known, Message, Order, Region};
-use crate::report::{Covered, Doubt, Finding};
+use crate::report::{Covered, Doubt, Finding, Stuck};
 pub use flag::turn::{Section, Taken, Turn, Turns};
 pub use flag::{Last, Place};
 pub use synchronise::election::Elected;
@@ -163,6 +163,8 @@ pub struct Run<'a> {
 pub struct Outcome {
     pub findings: Vec<Finding>,
     pub doubts: BTreeSet<Doubt>,
+    /// Where the warps stood when a limit ended the run.
+    pub stopped_at: Vec<Stuck>,
     pub assumed: BTreeSet<&'static str>,
     pub covered: Covered,
     pub order: Order,
@@ -364,6 +366,8 @@ impl<'a> Run<'a> {
     pub fn run(mut self) -> Outcome {
         self.hold_back();
         self.schedule();
+        let is_cut = self.stopped && self.doubts.iter().any(Doubt::ends_a_run);
+        let stopped_at = if is_cut { self.standing(None) } else { Vec::new() };
         self.at_end();
         let races = std::mem::take(&mut self.order.races);
         let mut findings: Vec<Finding> =
@@ -389,6 +393,7 @@ impl<'a> Run<'a> {
         Outcome {
             findings,
             doubts,
+            stopped_at,
             assumed,
             covered,
             order,

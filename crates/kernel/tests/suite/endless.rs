@@ -172,3 +172,19 @@ fn elements_of_a_vector_may_come_from_two_writes() {
     );
     assert!(whole.findings.is_empty() && !whole.doubts.iter().any(torn), "{whole:?}");
 }
+
+#[test]
+fn a_run_that_a_limit_ends_tells_where_its_warps_stood() {
+    // The upper lanes count for ever, the lower ones wait for them.
+    let body = "setp.lt.u32 %p1, %r1, 8;\n@%p1 bra D;\nmov.u32 %r3, 0;\nX: add.u32 %r3, %r3, 1;\n\
+                setp.ne.u32 %p2, %r3, 0;\n@%p2 bra X;\nD: barrier.sync 0;";
+    let _limit = limits::enter_work(500);
+    let report = answer("", body);
+    assert!(report.doubts.iter().any(Doubt::ends_a_run), "{report:?}");
+    let standing = |is_it: fn(&Waiting) -> bool| {
+        let found = report.stopped_at.iter().filter(|one| is_it(&one.why));
+        found.map(|one| one.lanes.count_ones()).sum::<u32>()
+    };
+    let waiting = standing(|why| matches!(why, Waiting::Barrier { .. }));
+    assert_eq!((waiting, standing(|why| *why == Waiting::Nothing)), (8, 56), "{:?}", report.stopped_at);
+}

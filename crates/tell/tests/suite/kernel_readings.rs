@@ -1,4 +1,4 @@
-//! What is printed of races through proxies where a limit has ended the comparison of readings.
+//! What is printed where a limit has ended a run, or the comparison of readings.
 
 use fencepost_kernel::check::{Limits, check};
 use fencepost_kernel::code::decode;
@@ -19,6 +19,11 @@ fn a_reading_that_was_not_compared_is_not_said_to_rule_a_race_out() {
     let launch = read(LAUNCH, &module, entry, &|_| Err("no file".to_owned())).expect("a launch");
     let about = About { source: &source, module: &module, entry, launch: &launch };
     let told = |report: &Report| text(&tell(report, &about, &mut |_| None));
+    let limit = limits::enter_work(0);
+    let ended = told(&check(&module, entry, &launch, &Limits::default()));
+    assert!(ended.contains("    CTA 0, warp 1 and 14 more warps go on here\n"), "{ended}");
+    assert!(ended.contains("; the warps stood there\n"), "{ended}");
+    drop(limit);
     // So much work that the first run ends, and the next one does not.
     let before = limits::work();
     let whole = told(&check(&module, entry, &launch, &Limits::default()));

@@ -251,22 +251,25 @@ impl Run<'_> {
         if let Some(pc) = self.may_go_on() {
             return self.doubt(Doubt::Polls { pc });
         }
-        let mut stuck = Vec::new();
-        for index in 0..self.warps.len() {
-            let warp = &self.warps[index];
-            for fragment in &warp.fragments {
-                let why = all.clone().unwrap_or_else(|| self.waiting(warp.cta, warp.alive(), fragment));
-                stuck.push(Stuck {
-                    cta: warp.cta,
-                    warp: index as u32 % self.warps_per_cta,
-                    lanes: fragment.mask,
-                    pc: fragment.pc,
-                    why,
-                });
-            }
-        }
+        let stuck = self.standing(all.as_ref());
         let pc = stuck.first().map_or(0, |stuck| stuck.pc);
         self.find(1, pc, Finding::Hang { stuck });
+    }
+
+    /// Where each warp stands, and what it waits for: the same for all, or each for its own.
+    pub(in crate::run) fn standing(&self, all: Option<&Waiting>) -> Vec<Stuck> {
+        let started = (0..self.warps.len()).filter(|index| self.has_started(*index));
+        let of_warp = |index: usize| {
+            let warp = &self.warps[index];
+            warp.fragments.iter().map(move |fragment| Stuck {
+                cta: warp.cta,
+                warp: index as u32 % self.warps_per_cta,
+                lanes: fragment.mask,
+                pc: fragment.pc,
+                why: all.cloned().unwrap_or_else(|| self.waiting(warp.cta, warp.alive(), fragment)),
+            })
+        };
+        started.flat_map(of_warp).collect()
     }
 
     fn waiting(&self, cta: u32, alive: u32, fragment: &Fragment) -> Waiting {
@@ -286,7 +289,7 @@ impl Run<'_> {
             Some(Block::Columns { count }) => Waiting::Columns { count },
             Some(Block::Memory { .. } | Block::Question | Block::Ticket | Block::Turn | Block::Held) => Waiting::Memory,
             Some(Block::Loop { .. }) => Waiting::Loop,
-            None => Waiting::Steps,
+            None => Waiting::Nothing,
         }
     }
 }

@@ -426,10 +426,19 @@ fn doubts(report: &Report, about: &About) -> Vec<ToldDoubt> {
         }
     }
     let placed = |pc: &Pc| about.place(*pc, String::new());
+    // Of the first limit it is told where it ended the run.
+    let limit = report.doubts.iter().find(|doubt| doubt.ends_a_run()).map(|doubt| words::doubt(doubt).0);
     let told = |(message, places, decides): &(String, BTreeSet<Pc>, BTreeSet<Pc>)| {
-        let mut places = places.iter().map(placed);
+        let places: Vec<Place> = if limit.as_ref() == Some(message) {
+            let standing = words::together(&report.stopped_at, about);
+            standing.into_iter().map(|(pc, text)| about.place(pc, text)).collect()
+        } else {
+            places.iter().map(placed).collect()
+        };
+        let mut places = places.into_iter();
         let (place, also) = (places.next(), places.collect());
-        ToldDoubt { message: message.clone(), place, also, decides: decides.iter().map(placed).collect() }
+        let so = if limit.as_ref() == Some(message) && place.is_some() { "; the warps stood there" } else { "" };
+        ToldDoubt { message: format!("{message}{so}"), place, also, decides: decides.iter().map(placed).collect() }
     };
     reasons.iter().map(told).collect()
 }

@@ -88,8 +88,8 @@ fn out_of_bounds(fault: &Fault) -> String {
     }
 }
 
-/// Those who wait at one instruction for the same, told together; the first of each.
-fn together(stuck: &[Stuck], about: &About) -> Vec<(Pc, String)> {
+/// Those who stand at one instruction and wait for the same, told together; the first of each.
+pub(super) fn together(stuck: &[Stuck], about: &About) -> Vec<(Pc, String)> {
     let mut groups: Vec<(&Stuck, String, u32)> = Vec::new();
     for one in stuck {
         let why = waiting(one, about);
@@ -109,8 +109,13 @@ fn together(stuck: &[Stuck], about: &About) -> Vec<(Pc, String)> {
             1 => " and 1 more warp".to_owned(),
             more => format!(" and {more} more warps"),
         };
-        let verb = if more == 0 { "waits" } else { "wait" };
-        (first.pc, format!("CTA {}, warp {}{lanes}{others} {verb} {why}", first.cta, first.warp))
+        let verb = match (&first.why, more) {
+            (Waiting::Nothing, 0) => "goes on here",
+            (Waiting::Nothing, _) => "go on here",
+            (_, 0) => "waits ",
+            (_, _) => "wait ",
+        };
+        (first.pc, format!("CTA {}, warp {}{lanes}{others} {verb}{why}", first.cta, first.warp))
     };
     groups.into_iter().take(16).map(text).collect()
 }
@@ -133,7 +138,7 @@ fn waiting(stuck: &Stuck, about: &About) -> String {
         Waiting::Memory => "for a value in memory".to_owned(),
         Waiting::Round => "for ever: all go round in loops that nothing ends".to_owned(),
         Waiting::Loop => "in a loop that never ends: nothing that it reads changes any more".to_owned(),
-        Waiting::Steps => "for the end of a loop".to_owned(),
+        Waiting::Nothing => String::new(),
     }
 }
 
