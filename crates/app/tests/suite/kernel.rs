@@ -3,6 +3,7 @@
 use crate::common::schema::{schema, validate};
 use crate::common::{Folder, Run, fencepost};
 use crate::docs::root;
+use crate::launches::told;
 
 fn double() -> String {
     std::fs::read_to_string(root().join("examples/kernel/double.ptx")).expect("the example")
@@ -333,10 +334,7 @@ fn kernels_after_public_reports_have_the_answers_that_the_rules_give() {
         count += 1;
         let own = folder.join(name);
         let (ptx, launch) = (own.join(file), own.join(format!("{name}.toml")));
-        let here = Folder::new();
-        let arguments = ["kernel", &ptx.to_string_lossy(), "--launch", &launch.to_string_lossy(), "--json"];
-        let run = fencepost(&here, &arguments);
-        let told: serde_json::Value = serde_json::from_str(run.out.lines().next().unwrap_or("null")).expect("JSON");
+        let told = told(&ptx, &launch).into_iter().next().unwrap_or_default();
         let right = told["answer"] == answer;
         let found = told["findings"].as_array().into_iter().flatten().map(|finding| finding["kind"].clone());
         let has_kind = kinds == "-" || found.clone().any(|kind| kinds.split(',').any(|own| own.trim() == kind));

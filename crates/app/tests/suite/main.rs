@@ -26,6 +26,7 @@ mod instructions;
 mod instructions_kept;
 mod kernel;
 mod kernel_inputs;
+mod launches;
 mod limits;
 mod machine;
 mod map;
