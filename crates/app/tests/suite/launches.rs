@@ -53,21 +53,21 @@ pub(crate) fn told(module: &Path, launch: &Path) -> Vec<Value> {
     run.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-fn findings(told: &[Value]) -> impl Iterator<Item = &Value> {
-    told.iter().flat_map(|one| one["findings"].as_array().into_iter().flatten())
-}
-
 /// The answer for all launches, and the details of it that the table names.
 fn answer(told: &[Value]) -> (&'static str, BTreeSet<String>) {
     let said = |answer: &&&str| told.iter().any(|one| one["answer"] == **answer);
     let answer = *ANSWERS.iter().find(said).unwrap_or(&"nothing");
-    let details = match answer {
-        "found" => set(findings(told).filter(|it| it["not_under"].is_null()).filter_map(|it| it["kind"].as_str())),
-        "depends" => set(findings(told)
-            .flat_map(|it| it["not_under"].as_array().into_iter().flatten())
-            .filter_map(Value::as_str)),
-        _ => BTreeSet::new(),
-    };
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut details = BTreeSet::new();
+    for finding in told.iter().flat_map(|one| list(&one["findings"])) {
+        let readings = list(&finding["not_under"]);
+        let named = match answer {
+            "depends" => readings,
+            _ if readings.is_empty() => vec![finding["kind"].clone()],
+            _ => Vec::new(),
+        };
+        details.extend(named.iter().filter_map(Value::as_str).map(str::to_owned));
+    }
     (answer, details)
 }
 
