@@ -7,6 +7,7 @@ use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::Options;
 use fencepost_check::test::Test;
 use fencepost_program::EventId;
+use fencepost_program::access::same_scope;
 use fencepost_report::finding::FindingKind;
 use fencepost_report::reason::{Ordering, Reason};
 use fencepost_report::verdict::Verdict;
@@ -114,9 +115,11 @@ fn is_hang_open(checked: &Checked) -> bool {
 
 fn of_race(scene: &Scene<'_>, race: &mut Race, pair: (EventId, EventId), orders: &Orders) {
     let Some(diagnosis) = &mut race.diagnosis else { return };
-    // A race of another kind has a cause of its own, such as accesses of different sizes: an order that costs the test the
-    // outcome that it asks for is no better advice than to remove that cause.
-    if race.kind != FindingKind::DataRace && orders.rules_out && !diagnosis.missing.is_empty() {
+    // A race of another kind has a cause of its own, such as accesses of different sizes. An order is no better advice than to
+    // remove that cause where it costs the test the outcome that it asks for, and where the accesses need none without it: those
+    // that are strong and in each other's scope (PTX ISA 8.7) may meet as they are.
+    let may_meet = race.kind == FindingKind::MixedSizeRace && same_scope(scene.unfolding, pair.0, pair.1);
+    if race.kind != FindingKind::DataRace && (orders.rules_out || may_meet) && !diagnosis.missing.is_empty() {
         return;
     }
     let edits: Vec<Edit> = orders.edits.iter().map(|edit| lacking::explained(scene, Some(pair), edit)).collect();
