@@ -39,6 +39,16 @@ pub struct Mender<'a> {
     left: u64,
     /// In which changed kernels are run: that in which something was found, and others where one does not stand for all.
     schedules: Vec<u32>,
+    landmarks: Landmarks,
+}
+
+/// Instructions that candidates are placed by, ascending: found once, as a large module may have a race for each line.
+struct Landmarks {
+    /// To which branches lead.
+    targets: Vec<Pc>,
+    barriers: Vec<Pc>,
+    /// Barriers and arrivals.
+    releases: Vec<Pc>,
 }
 
 /// What is wrong with a run, by the numbers of the instructions in the unchanged kernel.
@@ -78,18 +88,16 @@ impl<'a> Mender<'a> {
         // To read a byte is about as much work as an instruction of a lane.
         let cost = report.covered.cost().saturating_add(text.len() as u64);
         let left = allowed(cost, schedules.len() as u64);
-        Mender { text, entry, launch, options, before, tried: BTreeMap::new(), left, schedules }
+        let landmarks = Landmarks::of(&entry.code);
+        Mender { text, entry, launch, options, before, tried: BTreeMap::new(), left, schedules, landmarks }
     }
 
     /// An insertion with which none of these races is left, and nothing is wrong that was not wrong before.
     pub fn mend(&mut self, races: &[&Race]) -> Option<Insertion> {
-        let mut candidates: Vec<Insertion> = Vec::new();
-        for race in races {
-            for (pc, line) in self.candidates(race) {
-                let candidate = self.insertion(pc, &line);
-                candidates.extend(candidate.filter(|candidate| !candidates.contains(candidate)));
-            }
-        }
+        let lines = races.iter().flat_map(|race| self.candidates(race));
+        let mut seen = BTreeSet::new();
+        let lines: Vec<(Pc, String)> = lines.filter(|line| seen.insert(line.clone())).collect();
+        let candidates: Vec<Insertion> = lines.iter().filter_map(|(pc, line)| self.insertion(*pc, line)).collect();
         candidates.into_iter().find(|candidate| {
             let pairs = races.iter().map(|race| (race.first.pc, race.second.pc));
             // A wait that hangs, or passes too early, is what is wrong: a barrier beside it would hide that.
@@ -164,7 +172,8 @@ impl<'a> Mender<'a> {
             }
             Why::NotComplete => {
                 let Some(wait) = wait_for(&self.entry.code[first.pc as usize].op) else { return Vec::new() };
-                let places = [Some(second.pc), self.previous_barrier(second.pc), self.next_release(first.pc)];
+                let places =
+                    [Some(second.pc), self.landmarks.previous_barrier(second.pc), self.landmarks.next_release(first.pc)];
                 places.into_iter().flatten().map(|pc| (pc, wait.to_owned())).collect()
             }
             _ => Vec::new(),
@@ -173,7 +182,7 @@ impl<'a> Mender<'a> {
 
     /// Before the synchronisation that hands the access over; else right behind it, or before the other one.
     fn handed_over(&self, first: &Record, second: &Record, fence: &str) -> Vec<(Pc, String)> {
-        let places = [self.next_release(first.pc), Some(first.pc + 1), Some(second.pc)];
+        let places = [self.landmarks.next_release(first.pc), Some(first.pc + 1), Some(second.pc)];
         places.into_iter().flatten().map(|pc| (pc, fence.to_owned())).collect()
     }
 
@@ -181,24 +190,11 @@ impl<'a> Mender<'a> {
     /// schedule has decided), or where the ways of the threads may meet.
     fn between(&self, first: Pc, second: Pc) -> Vec<Pc> {
         const MOST: usize = 6;
-        let target = |own: &Instruction| if let Op::Branch { to } = own.op { Some(to) } else { None };
-        let targets: BTreeSet<Pc> = self.entry.code.iter().filter_map(target).collect();
-        let before = targets.range(..first.max(second)).rev().take(MOST).copied();
+        let targets = &self.landmarks.targets;
+        let before = &targets[..targets.partition_point(|target| *target < first.max(second))];
         let mut places = vec![second, first + 1, first, second + 1];
-        places.extend(before);
+        places.extend(before.iter().rev().take(MOST));
         places
-    }
-
-    /// The next barrier or arrival in the text behind an instruction.
-    fn next_release(&self, after: Pc) -> Option<Pc> {
-        let is_release = |op: &Op| {
-            matches!(
-                op,
-                Op::Barrier { .. } | Op::MbarrierArrive { .. } | Op::ClusterArrive { .. } | Op::SyncWarp { .. }
-            )
-        };
-        let found = self.entry.code.iter().enumerate().skip(after as usize + 1).find(|(_, own)| is_release(&own.op));
-        found.map(|(pc, _)| pc as Pc)
     }
 
     /// At the start of the line of an instruction.
@@ -213,11 +209,34 @@ impl<'a> Mender<'a> {
         let text = format!("{indent}{line}\n");
         indent.trim().is_empty().then_some(Insertion { at, pc, text, schedules: self.schedules.len() as u32 })
     }
+}
+
+impl Landmarks {
+    fn of(code: &[Instruction]) -> Landmarks {
+        let which = |is_one: fn(&Op) -> bool| -> Vec<Pc> {
+            let found = code.iter().enumerate().filter(|(_, own)| is_one(&own.op));
+            found.map(|(pc, _)| pc as Pc).collect()
+        };
+        let target = |own: &Instruction| if let Op::Branch { to } = own.op { Some(to) } else { None };
+        let targets: BTreeSet<Pc> = code.iter().filter_map(target).collect();
+        let releases = which(|op| {
+            matches!(
+                op,
+                Op::Barrier { .. } | Op::MbarrierArrive { .. } | Op::ClusterArrive { .. } | Op::SyncWarp { .. }
+            )
+        });
+        let barriers = which(|op| matches!(op, Op::Barrier { .. }));
+        Landmarks { targets: targets.into_iter().collect(), barriers, releases }
+    }
+
+    /// The next barrier or arrival in the text behind an instruction.
+    fn next_release(&self, after: Pc) -> Option<Pc> {
+        self.releases.get(self.releases.partition_point(|pc| *pc <= after)).copied()
+    }
 
     /// The barrier in the text before an instruction.
     fn previous_barrier(&self, before: Pc) -> Option<Pc> {
-        let code = &self.entry.code[..before as usize];
-        code.iter().rposition(|own| matches!(own.op, Op::Barrier { .. })).map(|pc| pc as Pc)
+        self.barriers[..self.barriers.partition_point(|pc| *pc < before)].last().copied()
     }
 }
 

@@ -724,9 +724,7 @@ impl Check<'_> {
                 self.repeats = true;
                 continue;
             }
-            let sight =
-                if self.observed.on { self.was_observed(number, earlier, bytes, &record, lane) } else { Sight::None };
-            match sight {
+            match self.sight(number, earlier, bytes, &record, lane) {
                 Sight::Before => {}
                 Sight::Unknown(cap) => self.capped.push((earlier.record, cap)),
                 Sight::None if !record.kind.writes() && !self.later.record.kind.writes() => {
@@ -766,6 +764,18 @@ impl Check<'_> {
     fn ordered(&mut self, id: RecordId, record: &Record, lane: Lane) -> bool {
         let (facts, later, own) = (self.facts, self.later, self.lane);
         self.memo.answer((id, lane, None), || facts.ordered(record, lane, &later, own))
+    }
+
+    fn sight(&self, number: u64, entry: &Entry, bytes: u8, earlier: &Record, lane: Lane) -> Sight {
+        let later = self.later.record;
+        let execution = &self.later.views.known.execution;
+        // Somebody has heard of the operation, relaxed: a wait that observed it may come before the end of the mbarrier (8.9.5).
+        if (earlier.kind, later.kind) == (Kind::Mbarrier, Kind::Initialise)
+            && execution.knows(earlier.warp, lane, earlier.time)
+        {
+            return Sight::Unknown(Cap::Mbarrier);
+        }
+        if self.observed.on { self.was_observed(number, entry, bytes, earlier, lane) } else { Sight::None }
     }
 
     /// A write comes before by observation, and all that it stands for by itself.

@@ -51,6 +51,8 @@ pub enum Cap {
     Observations(usize),
     /// Accesses that came before one write, and for which it stands.
     StandsFor(usize),
+    /// Which operations on an mbarrier a relaxed wait has observed is not kept at all.
+    Mbarrier,
 }
 
 /// Whether an access comes before another by observation.

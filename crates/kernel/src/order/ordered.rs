@@ -2,7 +2,7 @@
 
 use super::clock::{Clock, Lane, Time, View, Waiter, Warp, waiter};
 use super::policy::{AsyncFence, Policy};
-use super::record::{Handle, Kind, Path, Record, Strand, StrandKind, pipelined};
+use super::record::{Handle, Kind, Path, Record, Strand, StrandKind, may_begin_pipeline, pipelined};
 use super::shadow::Region;
 use super::views::{Cta, Domain, Pair, Views};
 
@@ -317,6 +317,9 @@ impl Facts<'_> {
         let (Some(first), Some(last)) = (self.strand(earlier), later.strand) else { return false };
         if self.tensor_complete(first, lane, later, own) || self.in_pipeline(first, last) {
             return true;
+        }
+        if !matches!(first.kind, StrandKind::Tcgen05(one) if may_begin_pipeline(one)) {
+            return false;
         }
         // A third operation that waits for the first in a pipeline, and that the last one waits for.
         let start = (to as usize).saturating_sub(LOOK_BACK).max(from as usize + 1);

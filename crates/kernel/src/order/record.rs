@@ -187,6 +187,11 @@ pub fn pipelined(first: Tensor, second: Tensor, same_thread: bool) -> bool {
     }
 }
 
+/// Whether anything ever waits for such an operation in a pipeline.
+pub fn may_begin_pipeline(first: Tensor) -> bool {
+    matches!(first, Tensor::Mma { .. } | Tensor::Copy { .. } | Tensor::Shift { .. })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! Rules about who executes what: registers of a warpgroup, columns of tensor memory, lanes that end early, the life of shared
 //! memory. A kernel that breaks one is not proved.
 
+use fencepost_kernel::order::Cap;
 use fencepost_kernel::report::{Cause, Doubt, Finding, Protocol, Report, Rule};
 
 use crate::undefined::breaks;
@@ -38,6 +39,28 @@ fn lanes_that_leave_out_a_barrier_have_ended_before_it() {
     // What all lanes do together is before they part.
     let body = "st.global.u32 [%rd2], %r1;\nand.b32 %r2, %r1, 31;\nsetp.ge.u32 %p1, %r2, 16;\n@%p1 bra END;\nbar.sync 0;\nEND:";
     assert!(proved(&answer("", body)));
+}
+
+/// That a relaxed wait has observed an arrival orders the two, and nothing that the other thread did before it.
+#[test]
+fn an_mbarrier_that_a_relaxed_wait_has_seen_may_end() {
+    let ended = |arrive: &str, wait: &str| {
+        answer(
+            ".shared .b64 m;",
+            &format!(
+                "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra MEET;\nmbarrier.init.shared.b64 [m], 1;\nMEET: bar.sync 0;\n\
+                 setp.ne.u32 %p2, %r1, 32;\n@%p2 bra WAIT;\nmbarrier.arrive.{arrive}.cta.shared.b64 _, [m];\n\
+                 WAIT: @%p1 bra END;\n{wait}mbarrier.inval.shared.b64 [m];\nEND:"
+            ),
+        )
+    };
+    let until = |order: &str| format!("L: mbarrier.try_wait.parity.{order}.cta.shared.b64 %p3, [m], 0;\n@!%p3 bra L;\n");
+    assert!(proved(&ended("release", &until("acquire"))));
+    let relaxed = ended("relaxed", &until("relaxed"));
+    let open = |doubt: &Doubt| matches!(doubt, Doubt::Unobserved { cap: Cap::Mbarrier, .. });
+    assert!(relaxed.findings.is_empty() && relaxed.doubts.iter().any(open), "{relaxed:?}");
+    let races = |report: &Report| report.findings.iter().any(|own| matches!(own, Finding::Race { .. }));
+    assert!(races(&ended("relaxed", "")), "nobody has seen it");
 }
 
 /// 256 threads; `%p1` is set in the warps that come.

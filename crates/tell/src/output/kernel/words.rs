@@ -288,16 +288,16 @@ pub(super) fn doubt(doubt: &Doubt) -> (String, Option<Pc>) {
             Some(*pc),
         ),
         Doubt::Unobserved { pc, cap, .. } => {
-            let kept = match cap {
-                Cap::Observations(most) => format!("{most} strong writes of one place, and as many reads of them, are"),
-                Cap::StandsFor(most) => format!("{most} accesses that come before one write are"),
+            let why = match cap {
+                Cap::Observations(most) => {
+                    format!("no more than {most} strong writes of one place, and as many reads of them, are kept")
+                }
+                Cap::StandsFor(most) => format!("no more than {most} accesses that come before one write are kept"),
+                Cap::Mbarrier => {
+                    "which operations on an mbarrier a wait without `.acquire` has observed is not followed".to_owned()
+                }
             };
-            (
-                format!(
-                    "whether an observation orders this with a later access is not known: no more than {kept} kept"
-                ),
-                Some(*pc),
-            )
+            (format!("whether an observation orders this with a later access is not known: {why}"), Some(*pc))
         }
         Doubt::Crowded => ("too many accesses to one place were to be kept; some were forgotten".to_owned(), None),
         Doubt::Steps => ("the limit of instructions was reached".to_owned(), None),
