@@ -172,8 +172,11 @@ impl<'a> Mender<'a> {
             }
             Why::NotComplete => {
                 let Some(wait) = wait_for(&self.entry.code[first.pc as usize].op) else { return Vec::new() };
-                let places =
-                    [Some(second.pc), self.landmarks.previous_barrier(second.pc), self.landmarks.next_release(first.pc)];
+                let places = [
+                    Some(second.pc),
+                    self.landmarks.previous_barrier(second.pc),
+                    self.landmarks.next_release(first.pc),
+                ];
                 places.into_iter().flatten().map(|pc| (pc, wait.to_owned())).collect()
             }
             _ => Vec::new(),

@@ -1,5 +1,7 @@
 //! Directives whose text matters: versions, files, variables, parameters, registers.
 
+use std::collections::BTreeSet;
+
 use fencepost_syntax::{Diagnostic, Span};
 
 use super::op::Space;
@@ -19,7 +21,13 @@ pub struct Variable {
     pub address: u64,
 }
 
-pub(super) fn of_module(module: &mut Module, name: &str, text: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) {
+/// `defined` has the names of the variables that come with memory: `.extern` declares one that may be defined besides.
+pub(super) fn of_module(
+    module: &mut Module,
+    (name, text, span): (&str, &str, Span),
+    defined: &mut BTreeSet<String>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     match name {
         "version" => {
             let mut parts = text.trim().split('.').map(|part| part.trim().parse::<u32>().unwrap_or(0));
@@ -36,7 +44,15 @@ pub(super) fn of_module(module: &mut Module, name: &str, text: &str, span: Span,
         }
         "visible" | "extern" | "weak" | "common" | "global" | "const" | "shared" | "local" => {
             match variables(&format!(".{name} {text}")) {
-                Ok(found) => module.variables.extend(found),
+                Ok(found) => {
+                    let is_extern = name == "extern" || text.contains(".extern");
+                    for variable in found.iter().filter(|_| !is_extern) {
+                        if !defined.insert(variable.name.clone()) {
+                            diagnostics.push(Diagnostic::error(span, format!("a second variable `{}`", variable.name)));
+                        }
+                    }
+                    module.variables.extend(found);
+                }
                 Err(why) => diagnostics.push(Diagnostic::warning(span, format!("this directive is not read: {why}"))),
             }
         }

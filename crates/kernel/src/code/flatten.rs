@@ -1,6 +1,6 @@
 //! The blocks of a function as one list: each instruction with the scope of its names, its labels and its `.loc`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::ptx::Item;
@@ -42,6 +42,8 @@ pub(super) struct Flat<'t> {
     families: HashMap<(Block, String), (Register, u32, Ty)>,
     pub(super) names: Vec<(String, Ty)>,
     pub(super) variables: Vec<(Block, Variable)>,
+    /// Their names.
+    declared: HashSet<(Block, String)>,
     location: Option<Location>,
     /// Places of inlined functions, with the place of the call.
     callers: HashMap<Place, Place>,
@@ -156,8 +158,12 @@ impl<'t> Flat<'t> {
                 self.location = self.user_line(text).or(self.location);
             }
             "shared" | "local" | "param" | "global" | "const" => {
-                let found = directives::variables(&format!(".{name} {text}")).map_err(|why| (span, why))?;
-                self.variables.extend(found.into_iter().map(|variable| (block, variable)));
+                for variable in directives::variables(&format!(".{name} {text}")).map_err(|why| (span, why))? {
+                    if !self.declared.insert((block, variable.name.clone())) {
+                        return Err((span, format!("a second variable `{}`", variable.name)));
+                    }
+                    self.variables.push((block, variable));
+                }
             }
             "branchtargets" => {
                 if let Some(label) = self.pending_label {

@@ -186,9 +186,10 @@ pub fn decode(tree: &fencepost_syntax::ptx::Module) -> (Module, Vec<Diagnostic>)
         variables: Vec::new(),
         entries: Vec::new(),
     };
+    let mut defined = BTreeSet::new();
     for item in &tree.items {
         if let Item::Directive { name, text } = &item.node {
-            directives::of_module(&mut module, name, text, item.span, &mut diagnostics);
+            directives::of_module(&mut module, (name, text, item.span), &mut defined, &mut diagnostics);
         }
     }
     twice(tree, &mut diagnostics);

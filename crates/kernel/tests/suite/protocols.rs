@@ -46,7 +46,7 @@ fn lanes_that_leave_out_a_barrier_have_ended_before_it() {
 fn an_mbarrier_that_a_relaxed_wait_has_seen_may_end() {
     let ended = |arrive: &str, wait: &str| {
         answer(
-            ".shared .b64 m;",
+            "",
             &format!(
                 "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra MEET;\nmbarrier.init.shared.b64 [m], 1;\nMEET: bar.sync 0;\n\
                  setp.ne.u32 %p2, %r1, 32;\n@%p2 bra WAIT;\nmbarrier.arrive.{arrive}.cta.shared.b64 _, [m];\n\
@@ -54,7 +54,8 @@ fn an_mbarrier_that_a_relaxed_wait_has_seen_may_end() {
             ),
         )
     };
-    let until = |order: &str| format!("L: mbarrier.try_wait.parity.{order}.cta.shared.b64 %p3, [m], 0;\n@!%p3 bra L;\n");
+    let until =
+        |order: &str| format!("L: mbarrier.try_wait.parity.{order}.cta.shared.b64 %p3, [m], 0;\n@!%p3 bra L;\n");
     assert!(proved(&ended("release", &until("acquire"))));
     let relaxed = ended("relaxed", &until("relaxed"));
     let open = |doubt: &Doubt| matches!(doubt, Doubt::Unobserved { cap: Cap::Mbarrier, .. });

@@ -145,10 +145,34 @@ fn modifiers_that_an_opcode_does_not_take_have_no_model() {
         "fence.acq_rel.gpu.parity;",
         "add.sync.u32 %r2, %r1, %r1;",
         "st.const.u32 [%rd2], %r1;",
+        "st.param.u64 [a], %rd1;",
+        "atom.const.add.u32 %r2, [%rd2], %r1;",
+        "st.bulk.weak.shared::cta [%r2], 256, 1;",
     ] {
         let report = answer("", line);
         assert!(report.doubts.iter().any(|doubt| matches!(doubt, Doubt::Unmodelled { .. })), "{line}: {report:?}");
     }
+}
+
+#[test]
+fn a_name_is_declared_once() {
+    let wrong = |module: &str, parameters: &str, body: &str| {
+        let text = format!(
+            ".version 9.0\n.target sm_90a\n.address_size 64\n{module}\n.entry e({parameters})\n{{\n{body}\nret;\n}}\n"
+        );
+        let (tree, errors) = ptx::parse(&text);
+        assert!(errors.is_empty(), "{errors:?}\n{text}");
+        let told: Vec<String> = decode(&tree).1.into_iter().map(|wrong| wrong.message).collect();
+        told.join(", ")
+    };
+    assert_eq!(wrong(".global .u32 x;\n.global .u64 x;", "", ""), "a second variable `x`");
+    assert_eq!(wrong("", ".param .u64 a, .param .u32 a", ""), "entry `e`: a second parameter `a`");
+    assert_eq!(wrong("", "", ".shared .u32 s;\n.shared .u32 s;"), "cannot be read: a second variable `s`");
+    assert_eq!(wrong("", "", ".reg .u32 r;\n.reg .u64 r;"), "cannot be read: a second register `r`");
+    assert_eq!(wrong("", "", "X:\nX:"), "cannot be read: a second label `X`");
+    assert_eq!(wrong(".entry e()\n{\nret;\n}", "", ""), "a second entry `e`");
+    // Declared and defined, and a block of its own.
+    assert_eq!(wrong(".extern .global .u32 x;\n.global .u32 x;", "", ".shared .u32 s;\n{\n.shared .u32 s;\n}"), "");
 }
 
 #[test]

@@ -10,9 +10,7 @@ pub(super) fn op(context: &Context, opcode: &str) -> Decoded<Op> {
     match opcode {
         "ld" | "ldu" => load(context),
         "st" if context.has("async") => store_async(context, false),
-        "st" if context.has("bulk") => {
-            Ok(Op::StoreBulk { to: context.place(0, context.space())?, bytes: context.from(1, Ty::U64)? })
-        }
+        "st" if context.has("bulk") => store_zeros(context),
         "st" => store(context),
         "red" if context.has("async") => store_async(context, true),
         "atom" | "red" => atomic(context, opcode),
@@ -69,15 +67,30 @@ fn halved(access: Access) -> Decoded<Access> {
 
 fn store(context: &Context) -> Decoded<Op> {
     let place = context.place(0, context.space())?;
-    if place.space == Space::Const {
-        return Err("a store to constant memory".to_owned());
-    }
+    is_writable(place)?;
     let access = access(context, place, false)?;
     if access.ty.bits == 128 {
         return Ok(Op::Store(halved(access)?, context.halves_from(context.operand(1)?)?.to_vec()));
     }
     let from = context.sources(context.operand(1)?, access.ty)?;
     Ok(Op::Store(access, from))
+}
+
+/// The value can only be zero (9.7.10.14).
+fn store_zeros(context: &Context) -> Decoded<Op> {
+    if context.constant(2)? != 0 {
+        return Err("`st.bulk` of another value than 0".to_owned());
+    }
+    Ok(Op::StoreBulk { to: context.place(0, context.space())?, bytes: context.from(1, Ty::U64)? })
+}
+
+/// A kernel reads constants and its own parameters (5.1.3, 5.1.6.1).
+fn is_writable(place: Place) -> Decoded<()> {
+    match place.space {
+        Space::Const => Err("a store to constant memory".to_owned()),
+        Space::Param => Err("a store to a parameter of the entry".to_owned()),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn operation(word: &str) -> Option<Atomic> {
@@ -100,6 +113,7 @@ fn atomic(context: &Context, opcode: &str) -> Decoded<Op> {
     let operation = context.words().find_map(operation).ok_or("no operation")?;
     let first = usize::from(opcode == "atom");
     let place = context.place(first, context.space())?;
+    is_writable(place)?;
     let access = access(context, place, true)?;
     if access.ty.bits == 128 {
         return Err("an atomic of 128 bits".to_owned());

@@ -29,6 +29,10 @@ pub(super) fn entry<'t>(
 ) -> Result<Entry, Box<Diagnostic>> {
     let refuse = |why: String| Box::new(Diagnostic::error(name.span, format!("entry `{}`: {why}", name.node)));
     let parameters = directives::parameters(header, &name.node).map_err(refuse)?;
+    let mut names = HashSet::new();
+    if let Some(again) = parameters.iter().find(|parameter| !names.insert(parameter.name.as_str())) {
+        return Err(refuse(format!("a second parameter `{}`", again.name)));
+    }
     let mut flat = Flat::of(body, functions, SPECIALS)
         .map_err(|(span, why)| Box::new(Diagnostic::error(span, format!("cannot be read: {why}"))))?;
     let layout = lay_out(module, &mut flat);
