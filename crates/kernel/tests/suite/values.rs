@@ -155,7 +155,7 @@ fn modifiers_that_an_opcode_does_not_take_have_no_model() {
 }
 
 #[test]
-fn a_name_is_declared_once() {
+fn a_variable_is_declared_once() {
     let wrong = |module: &str, parameters: &str, body: &str| {
         let text = format!(
             ".version 9.0\n.target sm_90a\n.address_size 64\n{module}\n.entry e({parameters})\n{{\n{body}\nret;\n}}\n"
@@ -168,9 +168,6 @@ fn a_name_is_declared_once() {
     assert_eq!(wrong(".global .u32 x;\n.global .u64 x;", "", ""), "a second variable `x`");
     assert_eq!(wrong("", ".param .u64 a, .param .u32 a", ""), "entry `e`: a second parameter `a`");
     assert_eq!(wrong("", "", ".shared .u32 s;\n.shared .u32 s;"), "cannot be read: a second variable `s`");
-    assert_eq!(wrong("", "", ".reg .u32 r;\n.reg .u64 r;"), "cannot be read: a second register `r`");
-    assert_eq!(wrong("", "", "X:\nX:"), "cannot be read: a second label `X`");
-    assert_eq!(wrong(".entry e()\n{\nret;\n}", "", ""), "a second entry `e`");
     // Declared and defined, and a block of its own.
     assert_eq!(wrong(".extern .global .u32 x;\n.global .u32 x;", "", ".shared .u32 s;\n{\n.shared .u32 s;\n}"), "");
 }
@@ -218,6 +215,16 @@ fn addresses_and_sizes_of_other_copies_are_checked() {
     assert!(add("%rd1+8").is_empty() && matches!(add("%rd1+4")[..], [Finding::Misaligned { bytes: 8, .. }]));
     let copied = said("cp.async.ca.shared.global [%r3], [%rd1], 4, 16;");
     assert!(matches!(copied[..], [Finding::BadOperand { .. }]), "{copied:?}");
+    let is_beside = |line: &str| {
+        let found = said(&format!("mov.u32 %r4, m;\nmbarrier.init.shared::cta.b64 [%r4], 1;\n{line}"));
+        found.iter().any(|own| matches!(own, Finding::Misaligned { bytes: 4, .. }))
+    };
+    for what in ["st.async.weak", "red.async.relaxed.cluster"] {
+        let add = if what.starts_with("red") { ".add" } else { "" };
+        let line =
+            |at: &str| format!("{what}.shared::cluster.mbarrier::complete_tx::bytes{add}.u32 [{at}], %r1, [%r4];");
+        assert!(!is_beside(&line("%r3+4")) && is_beside(&line("%r3+2")), "{what}");
+    }
 }
 
 /// What ptxas refuses is no kernel to say anything of.
