@@ -2,7 +2,8 @@
 //!
 //! Pure functions from operands to bytes. Nothing here knows threads, order or time.
 //!
-//! Section numbers are those of PTX ISA 9.1 (9.4 moved 9.7.9 of PTX ISA 9.1 to 9.7.10 of PTX ISA 9.1, 9.7.15 of PTX ISA 9.1 to 9.7.17 of PTX ISA 9.1, 9.7.16 of PTX ISA 9.1 to 9.7.18 of PTX ISA 9.1).
+//! Sections are cited by the numbers of PTX ISA 9.1, which goes deeper than what is known of later versions: in 9.4 these
+//! chapters are 9.7.10, 9.7.17 and 9.7.18.
 //!
 //! ```
 //! use fencepost_kernel::footprint::{Bytes, matrix::{Descriptor, Major, Tile}};
