@@ -425,6 +425,48 @@ fn shared_memory_ends_where_its_variables_do_and_is_aligned_as_they_say() {
     }
 }
 
+/// 16 pixels of 64 channels in each of a box whose corners are those of a filter of 3 x 3.
+#[test]
+fn a_launch_has_maps_for_im2col() {
+    let module = |bytes: u32| {
+        format!(
+            ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .align 64 .b8 map[128])\n{{\n\
+             .shared .align 128 .b8 s[2048];\n.shared .align 8 .b64 m;\n.reg .pred %p<3>;\n.reg .b16 %h<3>;\n.reg .b32 %r<9>;\n\
+             .reg .b64 %rd<3>;\nmov.u32 %r1, s;\nmov.u32 %r2, m;\nmov.u32 %r3, 0;\nmov.u16 %h1, 2;\nmov.b64 %rd1, map;\n\
+             cvta.param.u64 %rd1, %rd1;\nmbarrier.init.shared::cta.b64 [%r2], 1;\nfence.mbarrier_init.release.cluster;\n\
+             fence.proxy.async.shared::cta;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {bytes};\n\
+             cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], \
+             [%rd1, {{%r3, %r3, %r3, %r3}}], [%r2], {{%h1, %h1}};\nWAIT:\n\
+             mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0;\n@!%p1 bra WAIT;\nret;\n}}\n"
+        )
+    };
+    let answer = |bytes: u32, map: &str| {
+        let folder = Folder::new();
+        folder.write("k.ptx", module(bytes));
+        let launch = format!(
+            "entry = \"k\"\nblock = [1]\n[[buffer]]\nname = \"g\"\nbytes = 16384\n[[parameter]]\nbuffer = \"g\"\n\
+             map = {{ element = \"f16\", dims = [64, 8, 8, 2], {map} }}\n"
+        );
+        folder.write("k.toml", launch);
+        fencepost(&folder, &["kernel", "k.ptx", "--launch", "k.toml"])
+    };
+    let corners = "im2col = { lower = [-1, -1], upper = [-1, -1], channels = 64, pixels = 16 }";
+    says(&answer(2048, &format!("{corners}, swizzle = 128, swizzle_atom = 32")), 0, "proved");
+    says(&answer(1024, corners), 1, "bytes");
+    says(&answer(2048, "box = [64, 16, 1, 1]"), 1, "im2col");
+    let wrong = [
+        (format!("{corners}, box = [64, 1, 1, 1]"), "a map for im2col has no `box`"),
+        (corners.replace("[-1, -1]", "[-1]"), "the `lower` corner of `im2col` has 1 numbers; it has 2 here"),
+        (corners.replace("pixels", "pixel"), "`pixel` is not known; `im2col` has lower, upper, channels, pixels"),
+        (format!("{corners}, swizzle_atom = 8"), "`swizzle_atom` is 16, 32, \"32-flip-8\" or 64"),
+        (format!("{corners}, interleave = 8"), "the interleave is 8; it may be 0, 16 or 32"),
+    ];
+    for (map, message) in wrong {
+        let run = answer(2048, &map);
+        assert!(run.code == 2 && run.err.contains(message), "{message}: {}", run.err);
+    }
+}
+
 #[test]
 fn where_one_run_decides_nothing_a_missing_line_is_checked_in_several() {
     let polls = "setp.lt.u32 %p2, %r1, 32;\n@%p2 bra POLL;\natom.global.add.u32 %r10, [%rd1], 1;\nbra DONE;\nPOLL:\natom.global.add.u32 \

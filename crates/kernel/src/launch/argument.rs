@@ -1,15 +1,13 @@
 //! The value of a parameter: a number that fits it, a pointer, a tensor map, bytes, or a struct of these.
 
-use super::table::{Wrong, number, numbers, wrong};
+use super::table::{Wrong, number, wrong};
+use super::tensor_map::tensor_map;
 use super::toml::{Table, Value};
 use super::{Argument, BufferSpec, Field};
 use crate::code::ty::{Kind, Ty};
 use crate::code::{Module, Parameter, Variable};
-use crate::footprint::swizzle::{Atomicity, Swizzle};
-use crate::footprint::tensor_map::{ELEMENTS, Element, Fill, Interleave, Mode, TensorMap};
 
 const KEYS: [&str; 8] = ["name", "buffer", "variable", "offset", "map", "value", "fields", "type"];
-const MAP_KEYS: [&str; 7] = ["element", "dims", "box", "strides", "element_strides", "swizzle", "offset"];
 const POINTER: u32 = 8;
 const MAP: u32 = 128;
 
@@ -233,63 +231,4 @@ impl Slot {
             (None, _) => Ok(Ty::U32),
         }
     }
-}
-
-/// A tensor map (5.5.8): what `cuTensorMapEncodeTiled` is given.
-fn tensor_map(table: &Table) -> Result<TensorMap, Wrong> {
-    if let Some(key) = table.keys().find(|key| !MAP_KEYS.contains(&key.as_str())) {
-        return wrong(format!("`{key}` is not known; a map has {}", MAP_KEYS.join(", ")));
-    }
-    let Some(dims) = numbers(table, "dims")? else { return wrong("a map has `dims`, innermost first") };
-    let Some(boxes) = numbers(table, "box")? else { return wrong("a map has a `box`, innermost first") };
-    let element = match table.get("element") {
-        Some(Value::Text(name)) => element(name)?,
-        _ => return wrong("a map has an `element` such as \"f16\""),
-    };
-    let rank = dims.len();
-    if rank == 0 || rank > 5 || boxes.len() != rank {
-        return wrong("`dims` and `box` have one to five numbers each, as many as the other");
-    }
-    let mut map = TensorMap {
-        rank: rank as u8,
-        element,
-        interleave: Interleave::None,
-        fill: Fill::Zero,
-        mode: Mode::Tile,
-        ..TensorMap::default()
-    };
-    map.atomicity = Atomicity::default();
-    let strides = numbers(table, "strides")?.unwrap_or_default();
-    let steps = numbers(table, "element_strides")?.unwrap_or_default();
-    let fits = |value: &i128| (0..1i128 << 40).contains(value);
-    if let Some(bad) = [&dims, &boxes, &strides, &steps].into_iter().flatten().find(|value| !fits(value)) {
-        return wrong(format!("a map has a size or stride of {bad}"));
-    }
-    map.strides[0] = element.bits() / 8;
-    for axis in 0..rank {
-        map.dims[axis] = dims[axis] as u64;
-        map.box_dims[axis] = u32::try_from(boxes[axis]).unwrap_or(u32::MAX);
-        map.element_strides[axis] = steps.get(axis).map_or(1, |step| u32::try_from(*step).unwrap_or(u32::MAX));
-        if axis > 0 {
-            let packed = map.dims[axis - 1].saturating_mul(map.strides[axis - 1]);
-            map.strides[axis] = strides.get(axis - 1).map_or(packed, |stride| *stride as u64);
-        }
-    }
-    map.address = match u64::try_from(number(table, "offset")?.unwrap_or(0)) {
-        Ok(offset) if offset < 1 << 40 => offset,
-        _ => return wrong("the `offset` of a map is out of range"),
-    };
-    map.swizzle = match number(table, "swizzle")?.unwrap_or(0) {
-        0 => Swizzle::None,
-        32 => Swizzle::B32,
-        64 => Swizzle::B64,
-        128 => Swizzle::B128,
-        other => return wrong(format!("the swizzle is {other}; it may be 0, 32, 64 or 128")),
-    };
-    Ok(map)
-}
-
-fn element(name: &str) -> Result<Element, Wrong> {
-    let found = ELEMENTS.iter().find(|element| format!("{element:?}").eq_ignore_ascii_case(name));
-    found.copied().ok_or_else(|| Wrong { line: None, message: format!("the element type `{name}` is not known") })
 }

@@ -5,6 +5,7 @@ pub mod program;
 pub mod read;
 mod table;
 pub mod template;
+mod tensor_map;
 mod toml;
 pub mod triton;
 
