@@ -455,7 +455,8 @@ impl<'m> Maker<'m> {
         };
         let modifier = |it: &Instruction, word: &str| it.modifiers.iter().any(|own| own.node == word);
         let is_async = anywhere(&|it| {
-            matches!(it.opcode.node.as_str(), "wgmma" | "tcgen05") || it.opcode.node == "cp" && modifier(it, "bulk")
+            matches!(it.opcode.node.as_str(), "wgmma" | "tcgen05" | "clusterlaunchcontrol")
+                || it.opcode.node == "cp" && modifier(it, "bulk")
         });
         let addresses = &self.test.program.addresses;
         let is_aliased = addresses
@@ -715,6 +716,18 @@ mod tests {
         assert_eq!(together, one_by_one);
         // Two kinds of fences of two scopes for each thread.
         assert_eq!(each - asked, 4 * 20 - 1);
+    }
+
+    /// What answers a request to cancel a launch comes through the async proxy, as a bulk copy does (PTX ISA 9.7.15.18).
+    #[test]
+    fn fences_of_the_async_proxy_are_there_where_a_launch_is_cancelled() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../corpus/wild/b8-clc-response-slot-no-gates.litmus");
+        let text = std::fs::read_to_string(path).expect("the file");
+        let [(options, _), _] = both(&text, "ptx");
+        for fence in ["fence.proxy.async.shared::cta;", "fence.proxy.async.shared::cluster;"] {
+            assert!(options.contains(fence), "{fence}");
+        }
     }
 
     /// An older model knows no clusters: some fences have a meaning there and others have none.
