@@ -15,9 +15,9 @@ use crate::edit::{Change, Edit, Semantics, scope_word};
 use crate::propose::phase::buffer_release;
 use crate::propose::{adjust, proxy_fence};
 use crate::scene::Scene;
-use crate::scene::anchor::{Anchor, Side, instruction, position};
+use crate::scene::anchor::{Anchor, Side, instruction, instruction_at};
 use crate::scene::site::number;
-use crate::scene::statement::{self, Here};
+use crate::scene::statement::{self, Here, has};
 
 /// The change with its reason, where there is one, and with the section that says what it brings.
 pub(crate) fn explained(scene: &Scene<'_>, pair: Option<(EventId, EventId)>, edit: &Edit) -> Edit {
@@ -66,11 +66,9 @@ pub(crate) fn not_sequentially_consistent(scene: &Scene<'_>, thread: ThreadId, s
 fn spoken(scene: &Scene<'_>, change: &Change) -> Change {
     let mut change = change.clone();
     if let Change::Strengthen { thread, span, semantics: Some(_), scope } = &mut change {
-        let at = position(&scene.test.litmus, *thread, *span);
-        let body = scene.test.litmus.threads.get(thread.index()).map(|thread| &thread.body);
-        let own = at.and_then(|at| instruction(body?.get(at)?));
-        let has = |scope: Scope| own.is_some_and(|own| own.modifiers.iter().any(|it| it.node == scope_word(scope)));
-        *scope = scope.filter(|scope| !has(*scope));
+        let own = instruction_at(&scene.test.litmus, *thread, *span);
+        let is_own = |scope: Scope| own.is_some_and(|(_, own)| has(own, scope_word(scope)));
+        *scope = scope.filter(|scope| !is_own(*scope));
     }
     change
 }
@@ -89,12 +87,10 @@ fn stronger(
     (thread, span): (ThreadId, Span),
     semantics: Semantics,
 ) -> (Option<Reason>, &'static str) {
-    let body = scene.test.litmus.threads.get(thread.index()).map(|thread| &thread.body);
-    let here = position(&scene.test.litmus, thread, span).and_then(|at| {
-        let instruction = instruction(body?.get(at)?)?;
-        Some(Here { thread, at, instruction })
-    });
-    let Some(here) = here else { return (None, sections::PATTERNS) };
+    let Some((at, instruction)) = instruction_at(&scene.test.litmus, thread, span) else {
+        return (None, sections::PATTERNS);
+    };
+    let here = Here { thread, at, instruction };
     let at = scene.site_at(thread, span);
     let is_strong = ["relaxed", "acquire", "release", "acq_rel", "mmio"].into_iter().any(|word| here.has(word));
     let is_weak = matches!(here.opcode(), "ld" | "st") && !is_strong;
@@ -123,11 +119,9 @@ fn replaced(
     (thread, span): (ThreadId, Span),
     by: &str,
 ) -> (Option<Reason>, &'static str) {
-    let body = scene.test.litmus.threads.get(thread.index()).map(|thread| &thread.body);
-    let old = position(&scene.test.litmus, thread, span).and_then(|at| instruction(body?.get(at)?));
+    let old = instruction_at(&scene.test.litmus, thread, span);
     let new = parsed(by).and_then(|all| all.into_iter().find_map(|it| instruction(&it).cloned()));
-    let (Some(old), Some(new)) = (old, new) else { return (None, sections::FENCE) };
-    let has = |it: &Instruction, word: &str| it.modifiers.iter().any(|found| found.node == word);
+    let (Some((_, old)), Some(new)) = (old, new) else { return (None, sections::FENCE) };
     let last = |it: &Instruction| match it.operands.last().map(|it| &it.node) {
         Some(Operand::Integer(value)) => Some(number(*value)),
         _ => None,

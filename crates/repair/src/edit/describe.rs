@@ -213,8 +213,7 @@ fn whole_word(semantics: Semantics, text: &str) -> piece::Semantics {
 
 /// The first or the last instruction of a thread.
 fn outermost(scene: &Scene<'_>, thread: ThreadId, end: End) -> Span {
-    let body = scene.test.litmus.threads.get(thread.index()).map(|thread| &thread.body);
-    let mut spans = body.into_iter().flatten().filter_map(crate::scene::anchor::instruction).map(Instruction::span);
+    let mut spans = scene.body(thread).iter().filter_map(crate::scene::anchor::instruction).map(Instruction::span);
     match end {
         End::First => spans.next(),
         End::Last => spans.next_back(),

@@ -5,13 +5,13 @@ use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::{Reason, Waiting};
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
-use fencepost_syntax::litmus::{Litmus, Statement};
+use fencepost_syntax::litmus::Statement;
 use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::edit::{Change, Edit, Whole};
 use crate::propose::wait;
 use crate::scene::Scene;
-use crate::scene::anchor::{Anchor, Side, instruction, position};
+use crate::scene::anchor::{Anchor, Side, body, instruction, position};
 use crate::scene::loops::is_quiet;
 use crate::scene::site::number;
 use crate::scene::statement::{self, Role};
@@ -54,10 +54,6 @@ pub(crate) fn uncommitted(scene: &Scene<'_>) -> Vec<Edit> {
     threads.flat_map(one).flatten().collect()
 }
 
-fn body(litmus: &Litmus, thread: ThreadId) -> &[Statement] {
-    litmus.threads.get(thread.index()).map_or(&[], |thread| thread.body.as_slice())
-}
-
 fn alike(scene: &Scene<'_>, thread: ThreadId) -> Vec<ThreadId> {
     let all = (0..scene.test.litmus.threads.len()).map(ThreadId::new);
     all.filter(|other| *other == thread || is_alike(scene, thread, *other)).collect()
@@ -65,8 +61,7 @@ fn alike(scene: &Scene<'_>, thread: ThreadId) -> Vec<ThreadId> {
 
 /// Whether they are threads of one CTA with the same instructions.
 pub(crate) fn is_alike(scene: &Scene<'_>, one: ThreadId, other: ThreadId) -> bool {
-    let place = |thread: ThreadId| scene.unfolding.threads.get(thread.index()).map(|thread| thread.place);
-    place(one) == place(other) && has_same_words(scene, one, other)
+    scene.home(one) == scene.home(other) && has_same_words(scene, one, other)
 }
 
 /// Whether two threads have the same instructions, but for their operands.
@@ -106,7 +101,7 @@ impl Alike {
         let mut found = Vec::new();
         // The last wait is the likeliest: others keep what is reused in order.
         for (at, own) in instructions(scene, thread).into_iter().rev() {
-            let waits = own.modifiers.iter().any(|word| word.node == "wait_group");
+            let waits = statement::has(own, "wait_group");
             let Some(Operand::Integer(newest)) = own.operands.last().map(|it| &it.node).filter(|_| waits) else {
                 continue;
             };
@@ -128,7 +123,7 @@ impl Alike {
 
     /// Fewer groups in flight, and of a wait for reads all that its groups do.
     fn covered(&self, wait: &Instruction, newest: i128) -> Vec<(i128, Whole)> {
-        let reads = wait.modifiers.iter().any(|word| word.node == "read");
+        let reads = statement::has(wait, "read");
         let whole = reads.then_some((newest, Whole::Everything));
         whole.into_iter().chain((0..newest).rev().map(|left| (left, Whole::AsIs))).collect()
     }

@@ -49,7 +49,7 @@ pub(crate) fn restricted(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
 pub(crate) fn is_handed_over(scene: &Scene<'_>, edit: &Edit) -> bool {
     let Change::Replace { thread, span, by } = &edit.change else { return false };
     let Some(at) = position(&scene.test.litmus, *thread, *span) else { return false };
-    let body = scene.test.litmus.threads.get(thread.index()).map_or(&[][..], |own| own.body.as_slice());
+    let body = scene.body(*thread);
     let before = body.iter().take(at).rev().find_map(instruction);
     let hands = |it: &Instruction| it.modifiers.iter().any(|word| word.node == "fence::before_thread_sync");
     by.contains("tcgen05.commit") && before.is_some_and(hands)
@@ -67,7 +67,7 @@ fn synchronises(instruction: &Instruction) -> bool {
 pub(crate) fn is_bound(scene: &Scene<'_>, here: Here<'_>, stop: &Stop) -> bool {
     let behind = here.has("fence::after_thread_sync") && stop.anchor.side == Side::Before;
     let before = here.has("fence::before_thread_sync") && stop.anchor.side == Side::After;
-    let body = scene.test.litmus.threads.get(here.thread.index()).map_or(&[][..], |own| own.body.as_slice());
+    let body = scene.body(here.thread);
     let at = |at: &usize| body.get(*at).and_then(instruction);
     if !behind && !before || !stop.passed.iter().filter_map(at).any(synchronises) {
         return false;

@@ -14,6 +14,7 @@ use crate::edit::{Change, Edit, End, Whole};
 use crate::propose::way::link::Plan;
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, position};
+use crate::scene::statement::has;
 
 const SECTION: &str = sections::WGMMA_MMA_ASYNC;
 const COST: u32 = 1;
@@ -115,5 +116,5 @@ fn plans(scene: &Scene<'_>, product: EventId, early: EventId) -> Vec<Edit> {
 }
 
 fn is(instruction: &Instruction, word: &str) -> bool {
-    instruction.opcode.node == "wgmma" && instruction.modifiers.iter().any(|found| found.node == word)
+    instruction.opcode.node == "wgmma" && has(instruction, word)
 }

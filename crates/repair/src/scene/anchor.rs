@@ -21,11 +21,21 @@ pub(crate) enum Side {
     After,
 }
 
+/// The statements of a thread.
+pub(crate) fn body(litmus: &Litmus, thread: ThreadId) -> &[Statement] {
+    litmus.threads.get(thread.index()).map_or(&[], |own| own.body.as_slice())
+}
+
+/// The one instruction of the thread that starts there, and its position.
+pub(crate) fn instruction_at(litmus: &Litmus, thread: ThreadId, span: Span) -> Option<(usize, &Instruction)> {
+    let at = position(litmus, thread, span)?;
+    Some((at, instruction(body(litmus, thread).get(at)?)?))
+}
+
 /// The position of the one instruction of the thread that starts there; several may in rows of templates.
 pub(crate) fn position(litmus: &Litmus, thread: ThreadId, span: Span) -> Option<usize> {
-    let body = &litmus.threads.get(thread.index())?.body;
     let here = |statement: &Statement| instruction(statement).is_some_and(|found| found.span().start == span.start);
-    let mut found = body.iter().enumerate().filter(|(_, statement)| here(statement));
+    let mut found = body(litmus, thread).iter().enumerate().filter(|(_, statement)| here(statement));
     let (at, _) = found.next()?;
     found.next().is_none().then_some(at)
 }
@@ -45,15 +55,14 @@ impl Scene<'_> {
 
     pub(crate) fn statement(&self, id: EventId) -> Option<&Instruction> {
         let event = self.event(id);
-        let at = position(&self.test.litmus, event.thread?, event.span)?;
-        instruction(self.test.litmus.threads.get(event.thread?.index())?.body.get(at)?)
+        instruction_at(&self.test.litmus, event.thread?, event.span).map(|(_, own)| own)
     }
 
     /// The instructions of a thread from one event to another, both left out; to the end without the second.
     pub(crate) fn between(&self, from: EventId, to: Option<EventId>) -> Vec<&Instruction> {
         let Some(thread) = self.thread(from) else { return Vec::new() };
         let litmus = &self.test.litmus;
-        let Some(body) = litmus.threads.get(thread.index()).map(|thread| &thread.body) else { return Vec::new() };
+        let body = body(litmus, thread);
         let Some(start) = position(litmus, thread, self.event(from).span) else { return Vec::new() };
         let end = to.and_then(|to| position(litmus, thread, self.event(to).span)).unwrap_or(body.len());
         body.iter().take(end).skip(start + 1).filter_map(instruction).collect()

@@ -16,6 +16,7 @@ use fencepost_program::program::{Place, Scope, Space};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, LocationInfo, Unfolding};
 use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::litmus::Statement;
 use fencepost_syntax::sorted::SharedSort as _;
 
 pub(crate) struct Scene<'a> {
@@ -52,6 +53,16 @@ impl<'a> Scene<'a> {
         self.event(id).thread
     }
 
+    /// The statements of a thread.
+    pub(crate) fn body(&self, thread: ThreadId) -> &'a [Statement] {
+        anchor::body(&self.test.litmus, thread)
+    }
+
+    /// Where a thread runs.
+    pub(crate) fn home(&self, thread: ThreadId) -> Place {
+        self.unfolding.threads.get(thread.index()).map_or(Place::Host, |own| own.place)
+    }
+
     pub(crate) fn thread_name(&self, thread: ThreadId) -> &'a str {
         self.unfolding.threads.get(thread.index()).map_or("", |thread| thread.name.as_str())
     }
@@ -61,8 +72,7 @@ impl<'a> Scene<'a> {
     }
 
     pub(crate) fn place(&self, id: EventId) -> Place {
-        let thread = self.thread(id).and_then(|thread| self.unfolding.threads.get(thread.index()));
-        thread.map_or(Place::Host, |thread| thread.place)
+        self.thread(id).map_or(Place::Host, |thread| self.home(thread))
     }
 
     pub(crate) fn is_main(&self, id: EventId) -> bool {

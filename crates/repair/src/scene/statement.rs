@@ -49,7 +49,8 @@ impl Here<'_> {
     }
 }
 
-fn has(instruction: &Instruction, word: &str) -> bool {
+/// Whether a word stands behind the opcode.
+pub(crate) fn has(instruction: &Instruction, word: &str) -> bool {
     instruction.modifiers.iter().any(|found| found.node == word)
 }
 

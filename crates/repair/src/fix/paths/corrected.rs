@@ -5,9 +5,10 @@ use fencepost_program::program::LocationRole;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::sorted::SharedSort as _;
 
-use super::{Maker, Path, has};
+use super::{Maker, Path};
 use crate::edit::Change;
 use crate::scene::anchor::instruction;
+use crate::scene::statement::has;
 
 /// By how much a count is off.
 const OFF: i128 = 3;

@@ -20,8 +20,8 @@ use super::Fixing;
 use super::costs::Costs;
 use super::space::{Space, gaps, plain};
 use crate::edit::{Change, Edit};
-use crate::scene::anchor::{Anchor, Side, instruction, position};
-use crate::scene::statement::{Role, role};
+use crate::scene::anchor::{Anchor, Side, instruction, instruction_at, position};
+use crate::scene::statement::{Role, has, role};
 
 /// A change, and what it costs: each of its parts, and all together.
 #[derive(Clone, Debug)]
@@ -102,10 +102,7 @@ pub(super) fn paths(test: &Test, space: &Space, fixing: &Fixing<'_>) -> Vec<Path
 /// Those of them that leave every access where it is, and every barrier a barrier: what `check` says is missing is a matter of
 /// synchronisation.
 pub(super) fn of_synchronisation(test: &Test, space: &Space, fixing: &Fixing<'_>) -> Vec<Path> {
-    let own = |thread: ThreadId, span: Span| {
-        let at = position(&test.litmus, thread, span)?;
-        instruction(test.litmus.threads.get(thread.index())?.body.get(at)?)
-    };
+    let own = |thread: ThreadId, span: Span| instruction_at(&test.litmus, thread, span).map(|(_, own)| own);
     let is_synchronisation = |edit: &Edit| match &edit.change {
         Change::Move { span, to, .. } => own(to.thread, *span).is_some_and(|it| role(it).is_some() || waits(it)),
         Change::Replace { thread, span, by } => {
@@ -143,8 +140,4 @@ fn gaps_and_end(body: &[Statement], thread: ThreadId) -> Vec<Anchor> {
         all.push(Anchor { thread, span: last.span(), side: Side::After });
     }
     all
-}
-
-fn has(found: &Instruction, word: &str) -> bool {
-    found.modifiers.iter().any(|own| own.node == word)
 }

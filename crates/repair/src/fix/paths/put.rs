@@ -6,11 +6,12 @@ use fencepost_program::program::LocationRole;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::sorted::SharedSort as _;
 
-use super::{Maker, Path, gaps_and_end, has};
+use super::{Maker, Path, gaps_and_end};
 use crate::edit::{Change, Polled};
 use crate::fix::difference;
 use crate::fix::space::plain;
 use crate::scene::anchor::{Anchor, instruction};
+use crate::scene::statement::has;
 
 /// Messages that are tried.
 const MOST_MESSAGES: usize = 256;

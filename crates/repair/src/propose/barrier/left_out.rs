@@ -1,7 +1,7 @@
 //! A barrier that a thread leaves out: other threads of its CTA, or of its cluster, pass it more often (PTX ISA 9.7.15.1,
 //! 9.7.15.3). Who only arrives is waited for.
 
-use fencepost_program::program::{Place, Scope};
+use fencepost_program::program::Scope;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::Meeting;
 
@@ -59,7 +59,7 @@ fn left_out<'h>(scene: &Scene<'_>, meets: &[Here<'h>], thread: ThreadId) -> Vec<
 }
 
 fn together(scene: &Scene<'_>, thread: ThreadId, here: &Here<'_>) -> bool {
-    let place = |thread: ThreadId| scene.unfolding.threads.get(thread.index()).map_or(Place::Host, |own| own.place);
+    let place = |thread: ThreadId| scene.home(thread);
     let (own, other) = (place(thread), place(here.thread));
     let near = match here.opcode() {
         "bar" => own == other,

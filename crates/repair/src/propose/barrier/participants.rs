@@ -2,11 +2,10 @@
 //! CTA threads with the same text are meant alike.
 
 use fencepost_axiom::base::narrowest_common;
-use fencepost_program::program::{Place, Scope};
+use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::{Instruction, Operand};
-use fencepost_syntax::litmus::Statement;
 use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::propose::same_text;
@@ -32,15 +31,15 @@ pub(crate) fn barrier(
     is_setup: bool,
     with: With,
 ) -> Option<(String, Vec<Anchor>)> {
-    let is_cluster = place(scene, from.thread) != place(scene, to.thread);
+    let is_cluster = scene.home(from.thread) != scene.home(to.thread);
     let near = |thread: ThreadId| {
-        let (own, its) = (place(scene, from.thread), place(scene, thread));
+        let (own, its) = (scene.home(from.thread), scene.home(thread));
         if is_cluster { narrowest_common(own, its) <= Scope::Cluster } else { own == its }
     };
     let all: Vec<ThreadId> = (0..scene.unfolding.threads.len()).map(ThreadId::new).filter(|own| near(*own)).collect();
     let is_meant = |thread: ThreadId| match with {
         _ if is_cluster || [from.thread, to.thread].contains(&thread) => true,
-        With::Alike if is_setup => !body(scene, thread).is_empty(),
+        With::Alike if is_setup => !scene.body(thread).is_empty(),
         With::Alike => [from.thread, to.thread].into_iter().any(|own| same_text::is_alike(scene, own, thread)),
         With::Nobody => false,
     };
@@ -67,7 +66,7 @@ pub(crate) fn behind(scene: &Scene<'_>, event: EventId) -> Option<Anchor> {
         return Some(own);
     }
     let at = position(&scene.test.litmus, own.thread, own.span)?;
-    let rest = body(scene, own.thread).iter().skip(at + 1).map_while(instruction);
+    let rest = scene.body(own.thread).iter().skip(at + 1).map_while(instruction);
     let setup = rest.take_while(|it| sets_up(it) || is_quiet(it) && it.opcode.node != "bra");
     let last = setup.filter(|it| sets_up(it)).last();
     Some(last.map_or(own, |last| Anchor { span: last.span(), ..own }))
@@ -82,17 +81,9 @@ fn sets_up(instruction: &Instruction) -> bool {
     }
 }
 
-fn place(scene: &Scene<'_>, thread: ThreadId) -> Place {
-    scene.unfolding.threads.get(thread.index()).map_or(Place::Host, |own| own.place)
-}
-
-fn body<'s>(scene: &'s Scene<'_>, thread: ThreadId) -> &'s [Statement] {
-    scene.test.litmus.threads.get(thread.index()).map_or(&[], |own| own.body.as_slice())
-}
-
 /// Where a thread passes it that has none of the accesses: where its like does, else behind as many barriers of the kind.
 fn beside(scene: &Scene<'_>, (from, to): (Anchor, Anchor), thread: ThreadId, is_cluster: bool) -> Option<Anchor> {
-    let own = body(scene, thread);
+    let own = scene.body(thread);
     for anchor in [to, from] {
         if same_text::has_same_words(scene, anchor.thread, thread) {
             let at = position(&scene.test.litmus, anchor.thread, anchor.span)?;
@@ -105,7 +96,7 @@ fn beside(scene: &Scene<'_>, (from, to): (Anchor, Anchor), thread: ThreadId, is_
         if is_cluster { it.opcode.node == "barrier" && has("wait") } else { matches!(it.opcode.node.as_str(), "bar") }
     };
     let at = position(&scene.test.litmus, from.thread, from.span)? + usize::from(from.side == Side::After);
-    let passed = body(scene, from.thread).iter().take(at).filter_map(instruction).filter(|it| meets(it)).count();
+    let passed = scene.body(from.thread).iter().take(at).filter_map(instruction).filter(|it| meets(it)).count();
     let mut all = own.iter().filter_map(instruction);
     match passed.checked_sub(1) {
         None => all.next().map(|first| Anchor { thread, span: first.span(), side: Side::Before }),
@@ -118,7 +109,7 @@ fn beside(scene: &Scene<'_>, (from, to): (Anchor, Anchor), thread: ThreadId, is_
 
 /// The first that none of them uses, and for whom if not for all threads of the CTA.
 fn named(scene: &Scene<'_>, all: &[ThreadId], number: usize) -> String {
-    let barriers = all.iter().flat_map(|thread| body(scene, *thread)).filter_map(instruction);
+    let barriers = all.iter().flat_map(|thread| scene.body(*thread)).filter_map(instruction);
     let barriers: Vec<&Instruction> = barriers.filter(|it| it.opcode.node.starts_with("bar")).collect();
     let id = |it: &&Instruction| match it.operands.first().map(|operand| &operand.node) {
         Some(Operand::Integer(id)) => Some(*id),

@@ -12,7 +12,7 @@ use fencepost_syntax::litmus::Statement;
 use crate::edit::{Edit, scope_word};
 use crate::propose::flag::unread::{bits, space_word};
 use crate::scene::Scene;
-use crate::scene::anchor::{Anchor, Side, instruction, position};
+use crate::scene::anchor::{Anchor, Side, instruction, instruction_at};
 
 const COST: u32 = 0;
 /// How far behind a read its result is compared.
@@ -49,18 +49,13 @@ pub(crate) fn why(scene: &Scene<'_>) -> Option<Reason> {
         if let Some(read) = spin.reads.iter().copied().find(unwritten) {
             return Some(reason(scene, read).into());
         }
-        let guard = at(scene, spin.thread, spin.branch).and_then(|(_, it)| it.guard.as_ref());
+        let guard = instruction_at(&scene.test.litmus, spin.thread, spin.branch).and_then(|(_, it)| it.guard.as_ref());
         if let (true, Some(guard)) = (spin.reads.is_empty(), guard) {
             let (branch, register) = (scene.site_at(spin.thread, spin.branch), guard.register.node.clone());
             return Some(Meeting::GoesRoundForGood { branch, register }.into());
         }
     }
     None
-}
-
-fn at<'s>(scene: &'s Scene<'_>, thread: ThreadId, span: Span) -> Option<(usize, &'s Instruction)> {
-    let at = position(&scene.test.litmus, thread, span)?;
-    Some((at, instruction(scene.test.litmus.threads.get(thread.index())?.body.get(at)?)?))
 }
 
 fn reason(scene: &Scene<'_>, read: EventId) -> Meeting {
@@ -98,7 +93,7 @@ fn writes(scene: &Scene<'_>, stuck: &[ThreadId], read: EventId) -> Vec<Edit> {
 
 /// Behind the last instruction of a thread, or before the one that leaves it.
 fn end(scene: &Scene<'_>, thread: ThreadId) -> Option<Anchor> {
-    let last = scene.test.litmus.threads.get(thread.index())?.body.iter().rev().find_map(instruction)?;
+    let last = scene.body(thread).iter().rev().find_map(instruction)?;
     let leaves = matches!(last.opcode.node.as_str(), "ret" | "exit");
     Some(Anchor { thread, span: last.span(), side: if leaves { Side::Before } else { Side::After } })
 }
@@ -111,7 +106,7 @@ fn known(scene: &Scene<'_>, read: EventId) -> Vec<String> {
     for event in &scene.unfolding.events {
         let releases = event.tags.has(Tag::Write) && event.location() == location && event.strand.is_none();
         let Some(thread) = event.thread.filter(|_| releases) else { continue };
-        let Some((_, it)) = at(scene, thread, event.span) else { continue };
+        let Some((_, it)) = instruction_at(&scene.test.litmus, thread, event.span) else { continue };
         let has = |word: &str| it.modifiers.iter().any(|found| found.node == word);
         let text = scene.test.instruction_text(event.span).trim_end_matches(';').trim().to_owned();
         if (has("release") || has("acq_rel")) && it.guard.is_none() && !found.contains(&text) {
@@ -139,9 +134,9 @@ fn release(scene: &Scene<'_>, read: EventId, writer: EventId, value: i128) -> Op
 /// A value with which the loop of a read ends.
 fn compared(scene: &Scene<'_>, read: EventId) -> Option<i128> {
     let thread = scene.thread(read)?;
-    let (own, it) = at(scene, thread, scene.event(read).span)?;
+    let (own, it) = instruction_at(&scene.test.litmus, thread, scene.event(read).span)?;
     let result = &it.operands.first()?.node;
-    let body = &scene.test.litmus.threads.get(thread.index())?.body;
+    let body = scene.body(thread);
     let near: Vec<&Statement> = body.iter().skip(own + 1).take(NEAR).collect();
     let compares =
         |it: &&Instruction| it.opcode.node == "setp" && it.operands.get(1).map(|it| &it.node) == Some(result);

@@ -49,7 +49,7 @@ impl Again {
     }
 
     pub(crate) fn piece(&self, scene: &Scene<'_>) -> Piece {
-        let body = scene.test.litmus.threads.get(self.thread.index()).map_or(&[][..], |own| own.body.as_slice());
+        let body = scene.body(self.thread);
         let at = position(&scene.test.litmus, self.thread, self.access).unwrap_or_default();
         let compares = self.compares.as_ref().map_or(String::new(), |compares| format!("{compares}; "));
         Piece::Repeated {
@@ -129,7 +129,7 @@ fn is_asked(scene: &Scene<'_>, thread: ThreadId, register: &str) -> bool {
 
 fn unseen(scene: &Scene<'_>, here: Here<'_>) -> Option<Vec<Edit>> {
     let Operand::Register(result) = &here.instruction.operands.first()?.node else { return None };
-    let body = &scene.test.litmus.threads.get(here.thread.index())?.body;
+    let body = scene.body(here.thread);
     let behind = body.iter().skip(here.at + 1).filter_map(instruction);
     let mut uses = behind.map_while(|it| (!computes(it, result)).then(|| reads(it, result)));
     if uses.any(|reads| reads) || is_asked(scene, here.thread, result) {
@@ -169,7 +169,7 @@ fn undecided<'s>(scene: &'s Scene<'_>) -> Vec<(Here<'s>, &'s Instruction, String
     let mut found = Vec::new();
     for here in all(scene).into_iter().filter(|here| here.instruction.guard.is_none() && is_strong(here)) {
         let Some(Operand::Register(result)) = here.instruction.operands.first().map(|it| &it.node) else { continue };
-        let Some(body) = scene.test.litmus.threads.get(here.thread.index()).map(|own| &own.body) else { continue };
+        let body = scene.body(here.thread);
         let Some(at) = position(&scene.test.litmus, here.thread, here.span()) else { continue };
         let near = body.iter().enumerate().skip(at + 1).take(NEAR);
         let compares = |(at, statement): (usize, &'s Statement)| {

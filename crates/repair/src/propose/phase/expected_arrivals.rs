@@ -18,13 +18,10 @@ use crate::scene::anchor::{Anchor, Side};
 use crate::scene::loops::{self, Loop, innermost, inside};
 use crate::scene::mbarrier_uses::{Kind, Use, Uses, address, is_wait, name_of};
 use crate::scene::site::number;
+use crate::scene::statement::has;
 
 const SECTION: &str = sections::MBARRIER;
 const COST: u32 = 0;
-
-fn has(instruction: &Instruction, word: &str) -> bool {
-    instruction.modifiers.iter().any(|found| found.node == word)
-}
 
 /// A part of a thread that is done once in each round, or the whole of one without a loop.
 #[derive(Copy, Clone)]
@@ -200,7 +197,7 @@ pub(crate) fn missing(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
             }
             let Some(operand) = uses.operand(scene, name, part.thread, part.within) else { continue };
             found.extend(untold(scene, part, &operand, &reason));
-            let remote = owner(scene, name).is_some_and(|owner| place(scene, part.thread) != owner);
+            let remote = owner(scene, name).is_some_and(|owner| scene.home(part.thread) != owner);
             let text = match (remote, owner(scene, name)) {
                 (true, Some(Place::Gpu { cta, .. })) => {
                     let peer =
@@ -238,10 +235,6 @@ fn repeated(scene: &Scene<'_>, uses: &Uses, (part, name): (Part, &str), reason: 
         Edit::insert(at, text.trim_end_matches(';').trim(), reason.clone(), SECTION, COST)
     };
     waits.chain(end).map(put).collect()
-}
-
-fn place(scene: &Scene<'_>, thread: ThreadId) -> Place {
-    scene.unfolding.threads.get(thread.index()).map_or(Place::Host, |thread| thread.place)
 }
 
 fn owner(scene: &Scene<'_>, name: &str) -> Option<Place> {

@@ -77,10 +77,6 @@ pub(crate) fn arrivals(scene: &Scene<'_>) -> Vec<Edit> {
     threads.chain(all.iter().flat_map(|own| commits(scene, own, Told::Elsewhere))).collect()
 }
 
-fn body<'s>(scene: &'s Scene<'_>, thread: ThreadId) -> &'s [Statement] {
-    scene.test.litmus.threads.get(thread.index()).map_or(&[], |own| own.body.as_slice())
-}
-
 fn name<'s>(scene: &Scene<'s>, location: LocationId) -> &'s str {
     let name = scene.unfolding.locations.get(location.index()).map_or("", |own| own.name.as_str());
     name.split('@').next().unwrap_or(name)
@@ -88,10 +84,6 @@ fn name<'s>(scene: &Scene<'s>, location: LocationId) -> &'s str {
 
 fn owner(scene: &Scene<'_>, location: LocationId) -> Option<Place> {
     scene.unfolding.locations.get(location.index())?.owner
-}
-
-fn place(scene: &Scene<'_>, thread: ThreadId) -> Place {
-    scene.unfolding.threads.get(thread.index()).map_or(Place::Host, |thread| thread.place)
 }
 
 /// Statements one after the other that are all executed if the first is, without a wait between them.
@@ -155,10 +147,10 @@ fn told(scene: &Scene<'_>, id: EventId, location: LocationId) -> Option<i128> {
 /// Before the first copy of a stretch, all its bytes; those that another CTA copies are announced where they are waited for.
 fn announcements(scene: &Scene<'_>, own: &Awaited) -> Vec<Edit> {
     let copies = operations(scene, |id| told(scene, id, own.location).map(|bytes| (bytes, 0)));
-    let is_near = |copy: &&Operation| owner(scene, own.location).is_none_or(|it| it == place(scene, copy.thread));
+    let is_near = |copy: &&Operation| owner(scene, own.location).is_none_or(|it| it == scene.home(copy.thread));
     let mut found = Vec::new();
     for thread in copies.iter().filter(is_near).map(|copy| copy.thread).collect::<SortedSet<_>>() {
-        let body = body(scene, thread);
+        let body = scene.body(thread);
         for stretch in stretches(body) {
             let inside = |copy: &&Operation| copy.thread == thread && stretch.iter().any(|unit| unit.first == copy.at);
             let here: Vec<&Operation> = copies.iter().filter(inside).collect();
@@ -178,7 +170,7 @@ fn announcements(scene: &Scene<'_>, own: &Awaited) -> Vec<Edit> {
     let remote = copies.iter().find(|copy| !is_near(copy));
     if let (Some(copy), Some(wait)) = (remote, scene.statement(own.wait))
         && let (Some(at), Some(operand)) = (scene.anchor(own.wait, Side::Before), address(scene, wait))
-        && let Some(first) = self::body(scene, copy.thread).get(copy.at).and_then(instruction)
+        && let Some(first) = scene.body(copy.thread).get(copy.at).and_then(instruction)
     {
         let bytes = copies.iter().filter(|it| it.thread == copy.thread).map(|it| it.bytes).sum();
         let bare = Instruction { guard: None, ..first.clone() };
@@ -215,7 +207,7 @@ fn commits(scene: &Scene<'_>, own: &Awaited, told: Told) -> Vec<Edit> {
     });
     let mut found = Vec::new();
     for thread in started.iter().map(|it| it.thread).collect::<SortedSet<_>>() {
-        let body = body(scene, thread);
+        let body = scene.body(thread);
         let Some((operand, _)) = operand(scene, own.location, thread) else { continue };
         for stretch in stretches(body) {
             let inside = |it: &&Operation| it.thread == thread && stretch.iter().any(|unit| unit.first == it.at);
@@ -255,7 +247,7 @@ fn operand(scene: &Scene<'_>, location: LocationId, thread: ThreadId) -> Option<
         let uses = event.thread == Some(thread) && event.location() == Some(location) && event.tags.has(Tag::Mbarrier);
         if uses
             && let Some(at) = position(&scene.test.litmus, thread, event.span)
-            && let Some(text) = body(scene, thread).get(at).and_then(instruction).and_then(|it| address(scene, it))
+            && let Some(text) = scene.body(thread).get(at).and_then(instruction).and_then(|it| address(scene, it))
         {
             return Some((text, None));
         }
@@ -274,7 +266,7 @@ fn operand(scene: &Scene<'_>, location: LocationId, thread: ThreadId) -> Option<
     match owner(scene, location) {
         _ if !is_plain => None,
         None => Some((name.to_owned(), None)),
-        Some(owner) if owner == place(scene, thread) => Some((name.to_owned(), None)),
+        Some(owner) if owner == scene.home(thread) => Some((name.to_owned(), None)),
         Some(Place::Gpu { cta, .. }) => Some(match mapped(scene, thread, name) {
             Some(register) => (register, None),
             None => {
@@ -289,7 +281,7 @@ fn operand(scene: &Scene<'_>, location: LocationId, thread: ThreadId) -> Option<
 /// A register that the thread has made the address of the mbarrier in a CTA of the cluster.
 fn mapped(scene: &Scene<'_>, thread: ThreadId, name: &str) -> Option<String> {
     let named = |operand: &Operand| matches!(operand, Operand::Symbol(symbol) if symbol == name);
-    let mut all = body(scene, thread).iter().filter_map(instruction).filter(|it| it.opcode.node == "mapa");
+    let mut all = scene.body(thread).iter().filter_map(instruction).filter(|it| it.opcode.node == "mapa");
     let made = all.find(|it| it.operands.iter().any(|operand| named(&operand.node)))?;
     match &made.operands.first()?.node {
         Operand::Register(register) => Some(register.clone()),
@@ -304,7 +296,7 @@ fn arrives(scene: &Scene<'_>, own: &Awaited) -> Vec<Edit> {
     let name = name(scene, own.location);
     let reason = Arriving::TooFewArrive { waiter: scene.thread_named(own.waiter), mbarrier: name.to_owned() };
     for thread in (0..scene.unfolding.threads.len() as u32).map(ThreadId).filter(|it| *it != own.waiter) {
-        let near = owner(scene, own.location).map_or(Scope::Cta, |it| narrowest_common(it, place(scene, thread)));
+        let near = owner(scene, own.location).map_or(Scope::Cta, |it| narrowest_common(it, scene.home(thread)));
         let (Some((operand, made)), true) = (operand(scene, own.location, thread), near <= Scope::Cluster) else {
             continue;
         };
@@ -319,7 +311,7 @@ fn arrives(scene: &Scene<'_>, own: &Awaited) -> Vec<Edit> {
             event.thread == Some(thread) && event.location() == Some(own.location) && writes
         };
         let already = (0..scene.unfolding.events.len() as u32).map(EventId).any(|id| arrives(&id));
-        for at in places(body(scene, thread), thread) {
+        for at in places(scene.body(thread), thread) {
             found.push((already, Edit::insert(at, &text, reason.clone(), SECTION, COST)));
         }
     }
