@@ -138,15 +138,12 @@ pub(crate) fn of_races(
             Some(scene) => scene,
             None => Scene::new(test, unfolding, race.execution, &watching),
         };
-        let contested = if race.is_of_warp { warp::diagnose(&scene, race.pair) } else { None };
-        if contested.is_none() {
-            let before = cures.clean;
-            *race.diagnosis = diagnose(&scene, verifier, race.kind, race.pair, &mut cures);
-            if cures.clean == before {
-                open.push(race);
-            }
-        } else {
-            *race.diagnosis = contested;
+        let before = cures.clean;
+        *race.diagnosis = diagnose(&scene, verifier, race.kind, race.pair, &mut cures);
+        if let Some(diagnosis) = race.diagnosis.as_mut().filter(|_| race.is_of_warp) {
+            warp::explain(&scene, diagnosis);
+        } else if cures.clean == before {
+            open.push(race);
         }
         last = Some(scene);
     }

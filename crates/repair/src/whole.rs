@@ -60,27 +60,20 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
         return;
     }
     let hangs = asked.edits == EditSpace::OrdersAndPaths && is_hang_open(checked);
-    let searches: [(EditSpace, IsMeant, bool); 2] =
-        [(asked.edits, is_open, hangs), (EditSpace::Orders, is_open_by_reading, false)];
-    for (edits, is_meant, hangs) in searches {
-        if !hangs && !checked.report.races.pairs.iter().take(MOST_RACES).any(is_meant) {
-            continue;
-        }
-        if let Some(orders) = fix::orders(test, model, options, (&asked.found, edits), MOST_ASKED) {
-            tell(test, model, checked, &orders, (is_meant, hangs));
-        }
+    if !hangs && !checked.report.races.pairs.iter().take(MOST_RACES).any(is_open) {
+        return;
+    }
+    if let Some(orders) = fix::orders(test, model, options, (&asked.found, asked.edits), MOST_ASKED) {
+        tell(test, model, checked, &orders, hangs);
     }
 }
 
-/// The races that one search is for.
-type IsMeant = fn(&Race) -> bool;
-
-fn tell(test: &Test, model: &LoadedModel, checked: &mut Checked, orders: &Orders, (is_meant, hangs): (IsMeant, bool)) {
+fn tell(test: &Test, model: &LoadedModel, checked: &mut Checked, orders: &Orders, hangs: bool) {
     let watching = Watched::new(&model.model, &model.vocabulary);
     let evidence = &checked.evidence;
     if let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) {
         let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);
-        for (race, (pair, execution)) in races.filter(|(race, _)| is_meant(race)) {
+        for (race, (pair, execution)) in races.filter(|(race, _)| is_open(race)) {
             of_race(&Scene::new(test, unfolding, execution, &watching), race, *pair, orders);
         }
     }
@@ -92,20 +85,9 @@ fn tell(test: &Test, model: &LoadedModel, checked: &mut Checked, orders: &Orders
     }
 }
 
-/// Whether nothing is known for sure of a race that every reading has.
+/// Whether nothing is known for sure of a race.
 fn is_open(race: &Race) -> bool {
-    race.diagnosis.as_ref().is_some_and(|found| !found.confirmed) && !is_by_reading(race)
-}
-
-/// The same of a race by a reading of `bar.warp.sync`. All but the order of its accesses is there: no waits, arrivals or
-/// barriers are looked for.
-fn is_open_by_reading(race: &Race) -> bool {
-    race.diagnosis.as_ref().is_some_and(|found| !found.confirmed) && is_by_reading(race)
-}
-
-fn is_by_reading(race: &Race) -> bool {
-    let is_of_warp = |reason: &Reason| matches!(reason, Reason::Ordering(Ordering::WarpBarrier { .. }));
-    race.diagnosis.as_ref().is_some_and(|found| found.reasons.iter().any(is_of_warp))
+    race.diagnosis.as_ref().is_some_and(|found| !found.confirmed)
 }
 
 fn is_hang_open(checked: &Checked) -> bool {
@@ -124,8 +106,10 @@ fn of_race(scene: &Scene<'_>, race: &mut Race, pair: (EventId, EventId), orders:
     }
     let edits: Vec<Edit> = orders.edits.iter().map(|edit| lacking::explained(scene, Some(pair), edit)).collect();
     let reasons = Edit::reasons(&edits);
-    // A race of another kind is no matter of what the two accesses are.
+    // A race of another kind is no matter of what the two accesses are, and one by a reading keeps that as its reason.
+    let is_of_warp = |reason: &Reason| matches!(reason, Reason::Ordering(Ordering::WarpBarrier { .. }));
     match (race.kind, reasons.is_empty()) {
+        _ if diagnosis.reasons.iter().any(is_of_warp) => {}
         (FindingKind::DataRace, false) => diagnosis.reasons = reasons,
         (FindingKind::DataRace, true) => diagnosis.reasons = vec![unordered::nothing(scene, pair).into()],
         _ if diagnosis.reasons.is_empty() => diagnosis.reasons = vec![unordered::nothing(scene, pair).into()],

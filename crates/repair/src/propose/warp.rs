@@ -1,5 +1,5 @@
 //! A race that is one only if `bar.warp.sync` does not order the asynchronous operations of its lanes: everything else is
-//! there, so that this is what is to be said.
+//! there, so that this is the reason that is told.
 
 use fencepost_program::EventId;
 use fencepost_program::sections;
@@ -15,16 +15,16 @@ use crate::scene::Scene;
 pub(crate) const READING: &str = "warp-sync-async";
 const SECTION: &str = sections::BAR_WARP_SYNC;
 
-pub(crate) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Diagnosis> {
-    let (first, second) = (scene.access(pair.0)?, scene.access(pair.1)?);
+pub(crate) fn explain(scene: &Scene<'_>, diagnosis: &mut Diagnosis) {
     let events = scene.execution.events.iter().copied();
     let mut met: Vec<EventId> = events.filter(|id| scene.has(*id, Tag::BarrierWarp)).collect();
     met.shared_sort_by_key(|id| scene.line(*id));
     met.dedup_by_key(|id| scene.line(*id));
-    let at = *met.first()?;
+    let Some(at) = met.first() else { return };
     let lines = met.iter().map(|id| scene.line(*id)).collect();
     let reason = Ordering::WarpBarrier { lines, reading: READING.to_owned(), section: SECTION.to_owned() };
-    let missing = vec![scene.missing(at, Piece::OtherWarpBarrier, SECTION)];
-    let reasons = vec![reason.into()];
-    Some(Diagnosis { first, second, why: String::new(), reasons, missing, confirmed: false, under: None })
+    diagnosis.reasons = vec![reason.into()];
+    if !diagnosis.confirmed {
+        diagnosis.missing = vec![scene.missing(*at, Piece::OtherWarpBarrier, SECTION)];
+    }
 }

@@ -127,3 +127,58 @@ fn the_search_for_the_whole_test_finds_what_is_cheaper_or_not_known() {
         assert!(is_told, "{name}: {:?} {:?}", report.races.pairs, report.termination.missing);
     }
 }
+
+fn confirmed(text: &str) -> Vec<String> {
+    let (mut tests, _) = load(&Source::new("test.litmus", text));
+    let report = check(&tests.remove(0), &Models::shipped("ptx").expect("a model"), &Options::default()).report;
+    let races = report.races.pairs.iter().filter_map(|race| race.diagnosis.as_ref());
+    let causes = report.questions.iter().filter_map(|answer| answer.cause.as_ref()).map(|cause| &cause.diagnosis);
+    let found = races.chain(causes).find(|diagnosis| diagnosis.confirmed).expect("something confirmed");
+    found.missing.iter().map(|missing| missing.text.clone()).collect()
+}
+
+/// Each thread goes on whether it has the lock or not: to wait in one of them does not help.
+#[test]
+fn a_lock_that_two_threads_try_once_lacks_both_loops() {
+    let thread = "    atom.cas.acquire.gpu.global.b32 %o, [lock], 0, 1;\n    setp.ne.u32 %p, %o, 0;\n    ld.global.u32 %r, [x];\n    \
+                  add.u32 %r, %r, 1;\n    st.global.u32 [x], %r;\n    st.release.gpu.global.u32 [lock], 0;\n}\n";
+    let text = format!(
+        "PTX once\n{{ .global .u32 lock = 0; .global .u32 x = 0; }}\nP0@cta 0, gpu 0 {{\n{thread}P1@cta 1, gpu 0 {{\n{thread}forall (x = 2)\n"
+    );
+    let missing = confirmed(&text);
+    assert_eq!(missing.len(), 2, "{missing:?}");
+    assert!(missing.iter().all(|it| it.starts_with("a loop around `atom.cas.acquire.gpu")), "{missing:?}");
+}
+
+/// Both look at a lock that nobody has and take it: no fence helps, one operation that looks and takes does.
+#[test]
+fn a_look_at_a_lock_and_the_store_that_takes_it_become_one_cas() {
+    let thread = "    ld.relaxed.gpu.global.u32 %r0, [lock];\n    setp.ne.u32 %p, %r0, 0;\n    @%p bra E;\n    \
+                  st.relaxed.gpu.global.u32 [lock], 1;\nE:\n}\n";
+    let text = format!(
+        "PTX look\n{{ .global .u32 lock = 0; }}\nP0@cta 0, gpu 0 {{\n{thread}P1@cta 1, gpu 0 {{\n{thread}~exists (P0:%r0 = 0 /\\ P1:%r0 = 0)\n"
+    );
+    let missing = confirmed(&text);
+    let (changed, gone): (Vec<_>, Vec<_>) = missing.iter().partition(|it| it.contains("instead of"));
+    assert_eq!((changed.len(), gone.len()), (2, 2), "{missing:?}");
+    assert!(
+        changed.iter().all(|it| it.starts_with("`atom.relaxed.gpu.global.cas.b32 %r0, [lock], 0, 1`")),
+        "{missing:?}"
+    );
+    assert!(gone.iter().all(|it| it.ends_with("has to go")), "{missing:?}");
+}
+
+/// `bar.warp.sync` may order the copies of its lanes or not: a barrier that does under every reading is told, and why.
+#[test]
+fn a_race_by_a_reading_of_the_warp_barrier_lacks_another_barrier() {
+    for (name, piece) in [
+        ("warp-sync-copy", "`bar.sync 0` in P0"),
+        ("warp-sync-own-copy", "a loop around `mbarrier.try_wait.parity"),
+        ("warp-sync-own-store", "`bar.sync 0` in P0"),
+    ] {
+        let report = report(&format!("async/warp/{name}"));
+        let diagnosis = report.races.pairs[0].diagnosis.as_ref().expect("a diagnosis");
+        assert!(diagnosis.confirmed && diagnosis.why.contains("warp-sync-async"), "{name}: {}", diagnosis.why);
+        assert!(diagnosis.missing[0].text.starts_with(piece), "{name}: {:?}", diagnosis.missing);
+    }
+}
