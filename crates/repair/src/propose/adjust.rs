@@ -16,7 +16,7 @@ use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use crate::edit::{Change, Edit, Moved, SCOPES, Semantics, scope_word};
 use crate::propose::{proxy_fence, tcgen05};
 use crate::scene::Scene;
-use crate::scene::anchor::{Anchor, Side, instruction, position};
+use crate::scene::anchor::{Anchor, Side, instruction, instruction_at};
 use crate::scene::site;
 use crate::scene::slots::{self, Stop, course};
 use crate::scene::statement::{Here, Role, all, role, section, spelled};
@@ -134,15 +134,6 @@ fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
     Some(Edit::new(change, reason, if is_half { "9.7.15.4, 8.5" } else { section }, COST))
 }
 
-/// Asynchronous stores and reductions of the two threads whose scope is too narrow for them.
-pub(crate) fn strands(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
-    let common = scene.common(pair.0, pair.1);
-    let own = |here: &Here<'_>| {
-        here.has("async") && [pair.0, pair.1].iter().any(|access| scene.thread(*access) == Some(here.thread))
-    };
-    all(scene).into_iter().filter(own).filter_map(|here| scope(scene, here, common)).collect()
-}
-
 /// The instruction with another scope.
 fn widened(text: &str, own: &str, scope: Scope) -> String {
     let text = text.trim_end_matches(';').trim();
@@ -159,8 +150,7 @@ pub(crate) fn too_narrow(
     span: Span,
     common: Scope,
 ) -> Option<(Reason, &'static str)> {
-    let at = position(&scene.test.litmus, thread, span)?;
-    let instruction = instruction(scene.test.litmus.threads.get(thread.index())?.body.get(at)?)?;
+    let (at, instruction) = instruction_at(&scene.test.litmus, thread, span)?;
     let own = instruction.modifiers.iter().find(|word| SCOPES.contains(&word.node.as_str()))?;
     let scope = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys].into_iter().find(|it| scope_word(*it) == own.node);
     let here = Here { thread, at, instruction };
@@ -338,7 +328,7 @@ fn crossed<'s>(
     stop: &Stop,
     pair: (EventId, EventId),
 ) -> Option<(bool, Here<'s>)> {
-    let body = &scene.test.litmus.threads.get(thread.index())?.body;
+    let body = scene.body(thread);
     let passed: Vec<Here<'s>> = stop
         .passed
         .iter()

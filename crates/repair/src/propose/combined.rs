@@ -155,12 +155,7 @@ pub(crate) fn wider(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     };
     let spoken = told(scene, pair, narrow).into_iter().map(one);
     // Of an asynchronous operation the instruction itself tells nothing.
-    let is_new = |own: &Edit, all: &[Edit]| all.iter().all(|edit| edit.change != own.change);
-    let mut found: Vec<Edit> = spoken.filter(|edit| !is_async(scene, edit)).collect();
-    for own in adjust::strands(scene, pair) {
-        found.extend(is_new(&own, &found).then_some(own));
-    }
-    found
+    spoken.filter(|edit| !is_async(scene, edit)).collect()
 }
 
 fn is_async(scene: &Scene<'_>, edit: &Edit) -> bool {

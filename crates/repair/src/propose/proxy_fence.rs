@@ -5,7 +5,7 @@ use fencepost_check::look::proxy::proxy_of;
 use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::access::covers;
-use fencepost_program::program::{Place, Space};
+use fencepost_program::program::Space;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_report::reason::{FenceRemark, Fencing};
@@ -13,13 +13,11 @@ use fencepost_report::site::Proxy;
 use fencepost_syntax::instruction::{Instruction, Operand};
 
 use crate::edit::{Change, Edit, scope_word};
-use crate::propose::way::link::{Kind, Link, Node, Plan, end};
+use crate::propose::way::link::{Kind, Link, Node, end};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction};
 
 const FENCE: u32 = 1000;
-/// Two halves come after two whole fences: they are about shared memory only, and of newer versions of the ISA.
-const HALF: u32 = 1100;
 /// It takes the place of an arrival that is counted already (PTX ISA 9.7.15.16); without `.noinc` it would be one more.
 const COPIES_ARRIVE: &str = "cp.async.mbarrier.arrive.noinc";
 
@@ -251,30 +249,9 @@ fn within(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Link]) -> Opti
     scene.anchor(first, Side::Before)
 }
 
-/// Two fences with any cluster barrier between them, a relaxed one too (PTX ISA 9.7.15.18 has the example).
-pub(crate) fn halves_plan(scene: &Scene<'_>, from: EventId, to: EventId) -> Option<Plan> {
-    let across = proxy(scene, from) == Proxy::Generic && proxy(scene, to) == Proxy::Async && scene.is_main(from);
-    if !across || scene.space(from) != Space::Shared || scene.place(from) == scene.place(to) {
-        return None;
-    }
-    let (leaves, enters) = (scene.thread(from)?, scene.thread(to)?);
-    let met = |(one, other): &&(EventId, EventId)| {
-        let threads = scene.thread(*one) == Some(leaves) && scene.thread(*other) == Some(enters);
-        threads && *one > from && *other < scene.at(to) && scene.has(*one, Tag::BarrierCluster)
-    };
-    let (one, _) = scene.execution.barriers.synchronises.iter().find(met)?;
-    let reason = apart(scene, (from, to), None);
-    let (leave, enter) = (scene.anchor(*one, Side::Before)?, scene.anchor(scene.at(to), Side::Before)?);
-    let release = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster";
-    let acquire = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster";
-    let put = |anchor, text| Edit::insert(anchor, text, reason.clone(), sections::FENCE, HALF);
-    let edits = vec![put(leave, release), put(enter, acquire)];
-    Some(Plan { from, to, edits, cost: 2 * HALF })
-}
-
 /// The smallest fence that covers the access from a thread.
 pub(crate) fn async_fence(scene: &Scene<'_>, access: EventId, at: Anchor) -> String {
-    let place = scene.unfolding.threads.get(at.thread.index()).map_or(Place::Host, |thread| thread.place);
+    let place = scene.home(at.thread);
     let owner = scene.location(access).and_then(|location| location.owner);
     let space = match scene.space(access) {
         Space::Shared if owner.is_none_or(|owner| owner == place) => ".shared::cta",

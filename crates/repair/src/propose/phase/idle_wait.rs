@@ -1,35 +1,27 @@
-//! Waits that do not wait: an mbarrier that others arrive on and nobody looks at, and a wait that is over before anybody has
-//! arrived (PTX ISA 9.7.15.16). In a ring either is one forgotten or mistaken line, and leads to so many executions that it
-//! is tried before anything else.
+//! An mbarrier that others arrive on and nobody looks at (PTX ISA 9.7.15.16). In a ring this is one forgotten line, and leads to
+//! so many executions that it is tried before anything else.
 
 use fencepost_program::program::LocationRole;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
-use fencepost_program::{EventId, LocationId, ThreadId};
+use fencepost_program::{EventId, LocationId};
 use fencepost_report::reason::Arriving;
 use fencepost_syntax::Span;
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::edit::{Change, Edit};
+use crate::propose::phase;
 use crate::propose::wait::poll;
-use crate::propose::{adjust, phase};
 use crate::scene::anchor::{Anchor, Side, instruction, position};
-use crate::scene::{Scene, slots, statement};
+use crate::scene::{Scene, slots};
 
 const COST: u32 = 0;
 /// How far before the access the wait may belong.
 const NEAR: usize = 3;
 const MOST: usize = 6;
 
-pub(crate) fn likely(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
-    let mut found = missing(scene, pair);
-    found.extend(passed(scene, pair));
-    found.truncate(MOST);
-    found
-}
-
 /// A wait for each mbarrier that nobody waits on, before the later access and before the earlier.
-fn missing(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+pub(crate) fn likely(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let mut found = Vec::new();
     for (location, arrivals) in unheard(scene) {
         let Some(object) = scene.unfolding.locations.get(location.index()) else { continue };
@@ -51,6 +43,7 @@ fn missing(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             }
         }
     }
+    found.truncate(MOST);
     found
 }
 
@@ -82,7 +75,7 @@ pub(crate) fn places(scene: &Scene<'_>, at: EventId) -> Vec<Anchor> {
 fn announced(scene: &Scene<'_>, at: EventId) -> Option<Span> {
     let thread = scene.thread(at)?;
     let own = position(&scene.test.litmus, thread, scene.event(at).span)?;
-    let body = &scene.test.litmus.threads.get(thread.index())?.body;
+    let body = scene.body(thread);
     let before = instruction(body.get(own.checked_sub(1)?)?)?;
     let announces = before.modifiers.iter().any(|word| word.node == "expect_tx");
     announces.then(|| before.span())
@@ -103,19 +96,4 @@ fn unheard(scene: &Scene<'_>) -> SortedMap<LocationId, Vec<EventId>> {
     }
     arrivals.retain(|location, all| !heard.contains(location) && !all.is_empty());
     arrivals
-}
-
-/// The other parity for each wait of the two threads that nobody's arrival has ended.
-fn passed(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
-    let threads: Vec<ThreadId> = [pair.0, pair.1].into_iter().filter_map(|id| scene.thread(id)).collect();
-    let fresh = |id: EventId| {
-        let source = scene.source(id);
-        source.is_some_and(|write| scene.event(write).is_init() || scene.has(write, Tag::MbarrierInit))
-    };
-    let waits = scene.execution.events.iter().copied().filter(|id| {
-        scene.has(*id, Tag::MbarrierWait) && scene.thread(*id).is_some_and(|own| threads.contains(&own)) && fresh(*id)
-    });
-    let spans: Vec<_> = waits.map(|id| scene.event(id).span).collect();
-    let all = statement::all(scene);
-    all.into_iter().filter(|here| spans.contains(&here.span())).filter_map(|here| adjust::parity(scene, here)).collect()
 }

@@ -39,7 +39,6 @@ const WAYS: usize = 4;
 pub(crate) fn plans(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Plan> {
     let mut found = Vec::new();
     for (from, to) in [pair, (pair.1, pair.0)] {
-        found.extend(proxy_fence::halves_plan(scene, from, to));
         let links = links(scene, from, to);
         let mut banned: Vec<Kind> = Vec::new();
         let later = if skips(scene, from, to) { SKIPPED } else { 0 };
