@@ -9,6 +9,7 @@ use crate::edit::{Change, Moved};
 use crate::fix::space::computes;
 use crate::scene::anchor::instruction;
 use crate::scene::slots::{UnitKind, course, units};
+use crate::scene::statement::has;
 
 /// How far an instruction is moved.
 const FAR: usize = 6;
@@ -23,7 +24,8 @@ impl Maker<'_> {
             let own: Vec<&Instruction> = body[unit.first..=unit.last].iter().filter_map(instruction).collect();
             let Some(first) = own.first() else { continue };
             let is_worth = own.iter().any(|it| !computes(it) || has_flight && it.opcode.node == "mov");
-            let is_bound = unit.kind == UnitKind::Instruction && first.guard.is_some();
+            let is_bound =
+                unit.kind == UnitKind::Instruction && first.guard.is_some() || own.iter().any(|it| asks(body, it));
             if !is_worth || is_bound || own.iter().any(|it| (self.is_kept)(it.span())) {
                 continue;
             }
@@ -52,6 +54,15 @@ impl Maker<'_> {
     }
 }
 
+/// Whether an instruction loads the answer to a request that cancels a launch (PTX ISA 9.7.15.18). Before the request there is
+/// no answer, and what a program makes of none is not to be seen in its final states.
+fn asks(body: &[Statement], own: &Instruction) -> bool {
+    let queries = |it: &&Instruction| it.opcode.node == "clusterlaunchcontrol" && has(it, "query_cancel");
+    let mut queries = body.iter().filter_map(instruction).filter(queries);
+    let loaded = own.operands.first().filter(|_| own.opcode.node == "ld").map(|it| &it.node);
+    loaded.is_some() && queries.any(|it| it.operands.iter().skip(1).any(|of| Some(&of.node) == loaded))
+}
+
 fn share_a_register(one: &Instruction, other: &Instruction) -> bool {
     let registers = |found: &Instruction| -> Vec<String> {
         let mut all = Vec::new();
@@ -75,5 +86,28 @@ pub(crate) fn named(operand: &Operand, all: &mut Vec<String>) {
         Operand::Pair(one, other) => [one, other].iter().for_each(|part| named(&part.node, all)),
         Operand::Vector(parts) | Operand::List(parts) => parts.iter().for_each(|part| named(&part.node, all)),
         Operand::Symbol(_) | Operand::Integer(_) | Operand::Float(_) | Operand::Sink | Operand::Text(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_check::{Models, Options, load};
+    use fencepost_syntax::Source;
+
+    use crate::fix::{Costs, FixAnswer, Fixing, fix};
+
+    /// The branch is mistaken: to look before the request, when no answer is there yet, mends nothing.
+    #[test]
+    fn what_asks_again_after_a_refusal_is_not_repaired_by_looking_too_early() {
+        for name in ["clc-ask-after-refusal", "clc-ask-in-spite-of-refusal"] {
+            let file = format!("../../corpus/async/cluster/{name}.litmus");
+            let text = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
+            let (tests, _) = load(&Source::new(name, text.expect("the file")));
+            let (model, costs, options) =
+                (Models::shipped("ptx").expect("a model"), Costs::default(), Options::default());
+            let fixing = Fixing { options: &options, costs: &costs, said: &|_| None, is_kept: &|_| false };
+            let fixed = fix(&tests[0], &model, &fixing).report;
+            assert_eq!(fixed.answer, FixAnswer::NoRepair, "{name}: {:?}", fixed.repair);
+        }
     }
 }
