@@ -884,8 +884,8 @@ impl Check<'_> {
         }
         // Some lanes alone only where nothing else is to be known of them: what a strong write stands for is kept for all lanes
         // of it together, and what a second write of the same value must come after for all writes of that value.
-        let may_part = !self.leaves_as_is && !(self.observed.on && later.strong.is_some());
-        if gone == 0 || (gone != earlier.lanes && !may_part) {
+        let for_all = self.leaves_as_is || (self.observed.on && later.strong.is_some());
+        if gone == 0 || (gone != earlier.lanes && for_all) {
             return None;
         }
         earlier.lanes &= !gone;

@@ -416,6 +416,8 @@ pub struct Views {
     pub released: [Option<Rc<Snapshot>>; 4],
     /// What relaxed reads have seen; an acquire fence takes it.
     pub heard: Vec<Rc<Message>>,
+    /// In a cluster: what these lanes knew behind the last mbarrier that they have waited for. What they issue depends on it.
+    pub passed: Option<Rc<Known>>,
 }
 
 impl Views {
@@ -544,6 +546,11 @@ impl Views {
             && self.times == other.times
             && self.heard.is_empty()
             && other.heard.is_empty()
+            && match (&self.passed, &other.passed) {
+                (None, None) => true,
+                (Some(own), Some(other)) => Rc::ptr_eq(own, other) || own.same(other),
+                _ => false,
+            }
             && Rc::ptr_eq(&self.tensor_in, &other.tensor_in)
             && (Rc::ptr_eq(&self.known, &other.known) || self.known.same(&other.known))
     }

@@ -381,6 +381,30 @@ fn bytes_that_nobody_expects_are_too_many() {
     assert!(doubted(&with_mbarrier(&[COPY, arrives].concat()), Rule::PhaseBytes));
 }
 
+/// corpus/async/cluster/exit-behind-commit and exit-beside-commit.
+#[test]
+fn a_commit_tells_of_what_its_thread_has_waited_for() {
+    let launch = LAUNCH.replace("block = [64]", "block = [32]\ngrid = [2]\ncluster = [2]");
+    let wait = "L: mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p3, [%r3], 0;\n@!%p3 bra L;\n";
+    let commit = "mov.u16 %h1, 2;\ntcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r4], %h1;\n";
+    let told = |between: &str| {
+        let body = format!(
+            "{{ .shared .align 8 .b64 full;\n.shared .align 8 .b64 done;\nmov.u32 %r3, full;\nmov.u32 %r4, done;\nmov.u32 %r5, s;\n\
+             mov.u32 %r6, %cluster_ctarank;\nsetp.ne.u32 %p1, %r1, 0;\nsetp.ne.u32 %p2, %r6, 0;\n\
+             @%p1 bra READY;\nst.shared.u32 [%r5], %r1;\nmbarrier.init.shared::cta.b64 [%r3], 1;\nmbarrier.init.shared::cta.b64 [%r4], 1;\n\
+             fence.mbarrier_init.release.cluster;\nREADY:\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n\
+             @%p1 bra END;\n@%p2 bra OWNER;\nmapa.shared::cluster.u32 %r7, %r5, 1;\nld.weak.shared::cluster.u32 %r8, [%r7];\n\
+             st.weak.global.u32 [%rd1], %r8;\nmbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%r3];\n{between}bra END;\n\
+             OWNER: mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 %p3, [%r4], 0;\n@!%p3 bra OWNER;\nEND:\n}}"
+        );
+        answer_to(&launch, "", &body)
+    };
+    let behind = told(&format!("{wait}{commit}"));
+    assert!(behind.findings.is_empty(), "{behind:?}");
+    let beside = told(&format!("{commit}{wait}"));
+    assert!(breaks(&beside, |what| matches!(what, Protocol::ExitBeforeAccess { owner: 1 })), "{beside:?}");
+}
+
 #[test]
 fn a_copy_that_outlives_its_cta_is_assumed_to_find_its_memory() {
     let assumes = |report: &Report| report.assumptions.iter().any(|text| text.contains("exit-with-bulk-stores"));

@@ -290,6 +290,10 @@ impl Run<'_> {
             self.not_an_mbarrier(warp, pc, lane);
             return;
         };
+        // Its issue depends on what the thread has waited for (`dependency; observation` in `over-step`, undefined.cat).
+        if let Some(passed) = &views.passed {
+            mbarrier.over.step_from(passed, Certainty::Certain);
+        }
         mbarrier.bytes -= bytes;
         let over = i64::from(arrivals) > mbarrier.pending;
         mbarrier.pending -= i64::from(arrivals);
@@ -624,6 +628,9 @@ impl Run<'_> {
                 messages.push(Message { known: bytes, scope: Scope::Sys, cta: own });
             }
             views.heard.extend(messages.into_iter().map(Rc::new));
+            if per_cluster > 1 {
+                views.passed = Some(Rc::new(views.sent(own, warp as u32, lanes, time)));
+            }
         });
     }
 }
