@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use fencepost_syntax::limits::{self, Ended};
 
 use crate::memory;
-use crate::signals::CANCELLED;
+use crate::signals::{CANCELLED, cancel_on_interrupt};
 
 /// Address space for each worker's stack; only what is used is memory. Searches descend once per thread, read and pair of
 /// writes of a test, and one with thousands of them must not take the run of a whole folder with it. Where the system has
@@ -301,7 +301,7 @@ pub(crate) trait Supervised<R>: Sync {
 }
 
 /// The same as [`in_order`] for work that may not end by itself: what is overdue is given up and replaced by what is known
-/// of it. If it takes the memory of the machine, so is all the rest.
+/// of it. If it takes the memory of the machine, so is all the rest. From the first look on, signals end the searches.
 pub(crate) fn supervised<R: Send + 'static>(
     items: &'static impl Supervised<R>,
     count: usize,
@@ -353,6 +353,9 @@ impl<R, S: Supervised<R>> Supervisor<'_, S, R> {
             if !looks.is_due() {
                 continue;
             }
+            // What is over by now has nothing to save from a signal, and a handler with its thread takes as long to set up
+            // as a small test to read.
+            cancel_on_interrupt();
             let used = memory::measure();
             if used > HOPELESS {
                 return self.give_up(Ended::Memory, &|_| true, &mut delivery, receive);

@@ -4,7 +4,7 @@
 //! terminal may do the same: what comes within a second of the first is taken for a part of it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Once};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -19,8 +19,13 @@ const TOGETHER: std::time::Duration = std::time::Duration::from_secs(1);
 /// The exit code of a program that ends at once.
 const AT_ONCE: i32 = 130;
 
-/// From now on signals end the searches and not the program.
+/// From now on signals end the searches and not the program; only the first call does something.
 pub(crate) fn cancel_on_interrupt() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(register);
+}
+
+fn register() {
     if watch().is_some() {
         return;
     }

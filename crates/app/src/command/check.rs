@@ -191,7 +191,10 @@ pub(crate) fn check_files(
     library: &Library,
     mut receive: impl FnMut(usize, File),
 ) {
-    cancel_on_interrupt();
+    // What one file takes a moment for is over, or is lost, when a signal comes.
+    if inputs.len() > 1 {
+        cancel_on_interrupt();
+    }
     memory::choose(limits.memory_limit);
     let start = limits.seed.map_or(pool::Start::FirstToLast, pool::Start::Shuffled);
     // Asking for the number of cores reads half a dozen files, a tenth of the time of one small test.

@@ -2,12 +2,12 @@
 //! explanation needs the rest too, so this evaluator never stops early. What the traces fix is kept between choices.
 
 use fencepost_program::unfolding::Unfolding;
-use fencepost_syntax::cat::CheckRole;
+use fencepost_syntax::cat::{CheckKind, CheckRole};
 use fencepost_syntax::few::Few;
 
 use crate::base::Candidate;
 use crate::bits::{Relation, Shape, kernel, ones};
-use crate::model::{BaseRelation, BaseSet, Dynamic, Model, NodeId, NodeKind, Operator};
+use crate::model::{BaseRelation, BaseSet, Check, Dynamic, Model, NodeId, NodeKind, Operator};
 use crate::watch::Watch;
 
 use super::valuation::Valuation;
@@ -316,6 +316,16 @@ impl Valuation for Matrices<'_> {
             return Vec::new();
         }
         ones(kernel::row(self.shape, self.bits.get(node.index()), from)).collect()
+    }
+
+    fn violates(&self, check: &Check) -> bool {
+        let bits = self.bits.get(check.node.index());
+        let holds = match check.kind {
+            CheckKind::Empty => kernel::is_empty(bits),
+            CheckKind::Irreflexive => !kernel::has_reflexive(self.shape, bits),
+            CheckKind::Acyclic => kernel::is_acyclic(self.shape, bits, &mut vec![0; self.shape.words()]),
+        };
+        holds == check.negated
     }
 
     fn leads_to(&self, node: NodeId, from: usize) -> Few<usize, 8> {

@@ -2,7 +2,7 @@
 
 use fencepost_syntax::few::Few;
 
-use crate::model::NodeId;
+use crate::model::{Check, NodeId};
 
 /// The values of a model's nodes over one candidate; events are positions in the candidate's list.
 pub trait Valuation {
@@ -12,6 +12,8 @@ pub trait Valuation {
     fn pair(&self, node: NodeId, from: usize, to: usize) -> bool;
     /// All `to` such that `(from, to)` is in the node, ascending.
     fn row(&self, node: NodeId, from: usize) -> Vec<usize>;
-    /// The same, where it is looked at once.
+    /// Whether a check fails.
+    fn violates(&self, check: &Check) -> bool;
+    /// The same as `row`, where it is looked at once.
     fn leads_to(&self, node: NodeId, from: usize) -> Few<usize, 8>;
 }

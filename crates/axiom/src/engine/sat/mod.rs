@@ -32,7 +32,7 @@ use crate::watch::Watch;
 
 use encode::{Encoding, Space};
 use solver::{Answer, Solver, Work};
-use theory::{Outcome, Theory};
+use theory::{Models, Outcome, Theory};
 use values::{TooManyValues, Truth, Values};
 
 /// See the head of the file.
@@ -165,7 +165,8 @@ impl<'a> Search<'a> {
                 }
                 Answer::Satisfiable => {}
             }
-            let outcome = self.theory.judge(&mut encoding);
+            let models = if encoding.solver.is_determined() { Models::Last } else { Models::Many };
+            let outcome = self.theory.judge(&mut encoding, models);
             if let Some(stop) = self.watch.ended() {
                 return Err(Exploration::Incomplete(stop));
             }
@@ -183,6 +184,9 @@ impl<'a> Search<'a> {
                     }
                     theory::block(&mut encoding, &execution);
                 }
+            }
+            if models == Models::Last {
+                return Ok(());
             }
         }
     }

@@ -184,6 +184,11 @@ impl<'a> Solver<'a> {
         self.core.value_lit(literal) == lbool::TRUE
     }
 
+    /// Whether the clauses have no other model than the last: every literal follows from them without a decision.
+    pub(super) fn is_determined(&self) -> bool {
+        self.core.proved_at_lvl_0().len() == self.core.num_vars() as usize
+    }
+
     pub(super) fn clauses(&self) -> u64 {
         self.core.num_clauses()
     }

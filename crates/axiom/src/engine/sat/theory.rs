@@ -37,9 +37,17 @@ pub(super) struct Theory<'m> {
     watch: Watch<'m>,
 }
 
+/// How many propositional models there are left.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Models {
+    /// This one follows from the clauses: what rules it out leaves none, and need not be explained.
+    Last,
+    Many,
+}
+
 /// What became of a propositional model.
 pub(super) enum Outcome {
-    /// It breaks an axiom: clauses were added that exclude it.
+    /// It breaks an axiom: clauses were added that exclude it, unless it is the last one.
     Refuted,
     /// A value depends on itself and no axiom minds: excluded too.
     ThinAir,
@@ -74,7 +82,7 @@ impl<'m> Theory<'m> {
     }
 
     /// Judges the solver's last model.
-    pub(super) fn judge(&mut self, encoding: &mut Encoding<'_>) -> Outcome {
+    pub(super) fn judge(&mut self, encoding: &mut Encoding<'_>, models: Models) -> Outcome {
         self.load(encoding);
         if self.repair_orders(encoding) {
             return Outcome::Refuted;
@@ -82,6 +90,9 @@ impl<'m> Theory<'m> {
         self.matrices.choose(&self.chosen);
         // Values that were left unfinished cannot be explained. Nothing is concluded from the answer.
         if self.watch.ended().is_some() {
+            return Outcome::Refuted;
+        }
+        if models == Models::Last && self.axioms().any(|check| self.violates(check)) {
             return Outcome::Refuted;
         }
         let clauses = self.refutations(encoding);
@@ -100,7 +111,7 @@ impl<'m> Theory<'m> {
         if self.model.coherence == Coherence::Partial {
             self.reduce_coherence();
             self.matrices.choose(&self.chosen);
-            if let Some(check) = self.violated() {
+            if let Some(check) = self.axioms().find(|check| self.violates(*check)) {
                 return Outcome::NotMonotone(check);
             }
         }
@@ -220,9 +231,8 @@ impl<'m> Theory<'m> {
         reasons.iter().map(|reason| clause(encoding, &self.candidate, reason)).collect()
     }
 
-    fn violated(&self) -> Option<CheckId> {
-        let mut explainer = Explainer::new(self.model, &self.matrices).watched(self.watch.clone());
-        self.axioms().find(|check| !explainer.violations(*check, &self.candidate.events, Amount::UpTo(1)).is_empty())
+    fn violates(&self, check: CheckId) -> bool {
+        self.matrices.violates(&self.model.checks[check.index()])
     }
 
     /// The value of each event, or the reads-from edges of a circle of dependencies.
