@@ -168,7 +168,13 @@ impl<R> Delivery<R> {
     }
 
     fn deliver(&mut self, at: usize, result: R, receive: &mut impl FnMut(usize, R)) {
-        self.waiting.insert(at, result);
+        // Most come in their turn.
+        if at != self.due {
+            self.waiting.insert(at, result);
+            return;
+        }
+        receive(at, result);
+        self.due += 1;
         while let Some(result) = self.waiting.remove(&self.due) {
             receive(self.due, result);
             self.due += 1;

@@ -15,6 +15,11 @@ impl<T: Copy + Default, const N: usize> Few<T, N> {
         Few::Here { length: 0, items: [T::default(); N] }
     }
 
+    /// So many times the same.
+    pub fn filled(item: T, length: usize) -> Few<T, N> {
+        if length <= N { Few::Here { length, items: [item; N] } } else { Few::Allocated(vec![item; length]) }
+    }
+
     pub fn push(&mut self, item: T) {
         self.insert(self.len(), item);
     }

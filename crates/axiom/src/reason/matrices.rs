@@ -47,6 +47,8 @@ pub struct Matrices<'m> {
     groups: Vec<u32>,
     shape: Shape,
     bits: Bits,
+    /// By node: whether there is a bit in it. Most of a large model is about what a small test has not.
+    filled: Vec<bool>,
     /// What may end an evaluation in the middle. The values are then not to be believed.
     watch: Watch<'m>,
 }
@@ -132,13 +134,18 @@ impl<'m> Matrices<'m> {
 
     /// Also computes these nodes, which no axiom may need.
     pub fn with_roots(model: &'m Model, roots: &[NodeId]) -> Matrices<'m> {
-        let mut live = vec![false; model.nodes.len()];
         let axioms = model.checks.iter().filter(|check| check.role == CheckRole::Axiom).map(|check| check.node);
-        let roots = axioms.chain(model.demands.iter().map(|demand| demand.wanted)).chain(roots.iter().copied());
+        Matrices::of(model, axioms.chain(model.demands.iter().map(|demand| demand.wanted)).chain(roots.iter().copied()))
+    }
+
+    /// Computes these nodes and what they are made of.
+    pub fn of(model: &'m Model, roots: impl Iterator<Item = NodeId>) -> Matrices<'m> {
+        let mut live = vec![false; model.nodes.len()];
         roots.for_each(|node| live[node.index()] = true);
         while mark(model, &mut live) {}
         let (shape, bits, watch) = (Shape::default(), Bits::default(), Watch::default());
-        Matrices { model, live, groups: groups(model), shape, bits, watch }
+        let filled = vec![false; model.nodes.len()];
+        Matrices { model, live, groups: groups(model), shape, bits, filled, watch }
     }
 
     /// Gives up in the middle of a long evaluation when the watch says so.
@@ -174,15 +181,20 @@ impl<'m> Matrices<'m> {
         }
         // Zeros that the system gives one page at a time, when they are first looked at.
         self.bits.data = vec![0; end];
+        self.filled.fill(false);
         for index in 0..self.model.nodes.len() {
             if self.gives_up() {
                 return;
             }
             if self.live[index] && self.is_static(NodeId(index as u32)) {
                 match &self.model.nodes[index].operator {
-                    Operator::Base(set) => candidate.fill_set(unfolding, *set, self.bits.get_mut(index)),
+                    Operator::Base(set) => {
+                        candidate.fill_set(unfolding, *set, self.bits.get_mut(index));
+                        self.look_at(index);
+                    }
                     Operator::BaseRelation(relation) => {
                         candidate.fill_relation(unfolding, *relation, self.bits.get_mut(index));
+                        self.look_at(index);
                     }
                     _ => self.recompute(index),
                 }
@@ -253,6 +265,7 @@ impl<'m> Matrices<'m> {
                 maximal.for_each(|event| kernel::insert(&mut set, event));
                 if self.live[index] {
                     self.bits.get_mut(index).copy_from_slice(&set);
+                    self.look_at(index);
                 }
                 return;
             }
@@ -260,13 +273,19 @@ impl<'m> Matrices<'m> {
         };
         if self.live[index] {
             self.bits.get_mut(index).copy_from_slice(relation.bits());
+            self.look_at(index);
         }
+    }
+
+    fn look_at(&mut self, index: usize) {
+        self.filled[index] = !kernel::is_empty(self.bits.get(index));
     }
 
     fn fixpoint(&mut self, group: usize) {
         let group = &self.model.groups[group];
         for (variable, _) in &group.variables {
             self.bits.get_mut(variable.index()).fill(0);
+            self.filled[variable.index()] = false;
         }
         loop {
             for index in group.first.index()..=group.last.index() {
@@ -282,6 +301,7 @@ impl<'m> Matrices<'m> {
                 let (from, to) = (self.bits.range(body.index()), self.bits.range(variable.index()));
                 if self.bits.data[to.clone()] != self.bits.data[from.clone()] {
                     self.bits.data.copy_within(from, to.start);
+                    self.filled[variable.index()] = self.filled[body.index()];
                     changed = true;
                 }
             }
@@ -293,8 +313,15 @@ impl<'m> Matrices<'m> {
 
     fn recompute(&mut self, index: usize) {
         let operator = &self.model.nodes[index].operator;
+        if !may_hold(operator, |node| self.filled[node.index()]) {
+            if std::mem::take(&mut self.filled[index]) {
+                self.bits.get_mut(index).fill(0);
+            }
+            return;
+        }
         let (of, out) = self.bits.split(index);
         operate((self.shape, &self.watch), self.model, operator, of, out);
+        self.look_at(index);
     }
 }
 
@@ -394,6 +421,31 @@ pub(super) fn operate<'b>(
         | Operator::EmptySet
         | Operator::EmptyRelation
         | Operator::Variable => {}
+    }
+}
+
+/// Whether an operator may give something, by whether its operands hold something.
+fn may_hold(operator: &Operator, filled: impl Fn(NodeId) -> bool) -> bool {
+    match *operator {
+        Operator::SetUnion(a, b) | Operator::Union(a, b) => filled(a) || filled(b),
+        Operator::SetIntersection(a, b)
+        | Operator::Intersection(a, b)
+        | Operator::Sequence(a, b)
+        | Operator::Product(a, b) => filled(a) && filled(b),
+        Operator::SetDifference(a, _)
+        | Operator::Difference(a, _)
+        | Operator::Domain(a)
+        | Operator::Range(a)
+        | Operator::Inverse(a)
+        | Operator::Plus(a)
+        | Operator::Identity(a) => filled(a),
+        Operator::SetComplement(_) | Operator::Complement(_) | Operator::Star(_) | Operator::Optional(_) => true,
+        // These are not computed from others, and are left as they are.
+        Operator::Base(_)
+        | Operator::BaseRelation(_)
+        | Operator::EmptySet
+        | Operator::EmptyRelation
+        | Operator::Variable => true,
     }
 }
 

@@ -59,8 +59,7 @@ impl<'m> Facts<'m> {
     pub fn of(unfolding: &Unfolding, watched: &'m Watched<'m>, execution: &Execution) -> Facts<'m> {
         let mut candidate = Candidate::default();
         candidate.choose(unfolding, &execution.traces);
-        let roots: Vec<NodeId> = watched.relations.values().copied().collect();
-        let mut matrices = Matrices::with_roots(watched.model, &roots);
+        let mut matrices = Matrices::of(watched.model, watched.relations.values().copied());
         matrices.begin(unfolding, &candidate);
         matrices.choose(&chosen(&candidate, execution));
         Facts { relations: &watched.relations, matrices, candidate }

@@ -9,13 +9,16 @@ use crate::unfolding::{Event, Unfolding};
 
 /// Marks the locations that no event of a thread and no condition is about. A crash looks at all that is persistent.
 pub(super) fn mark(program: &Program, unfolding: &mut Unfolding) {
-    let mut is_touched = vec![false; unfolding.locations.len()];
+    let Unfolding { events, locations, .. } = unfolding;
+    for (info, location) in locations.iter_mut().zip(&program.locations) {
+        info.is_untouched = info.role == LocationRole::Data && !location.is_persistent;
+    }
     let mut touch = |location: LocationId| {
-        if let Some(touched) = is_touched.get_mut(location.index()) {
-            *touched = true;
+        if let Some(info) = locations.get_mut(location.index()) {
+            info.is_untouched = false;
         }
     };
-    for event in unfolding.events.iter().filter(|event| !event.is_init()) {
+    for event in events.iter().filter(|event| !event.is_init()) {
         touched_by(event).for_each(&mut touch);
     }
     let mut touch_term = |term: &Term| {
@@ -25,9 +28,6 @@ pub(super) fn mark(program: &Program, unfolding: &mut Unfolding) {
     };
     program.conditions().for_each(|condition| condition.for_each_term(&mut touch_term));
     program.shown.iter().for_each(&mut touch_term);
-    for ((info, location), is_touched) in unfolding.locations.iter_mut().zip(&program.locations).zip(is_touched) {
-        info.is_untouched = !is_touched && info.role == LocationRole::Data && !location.is_persistent;
-    }
 }
 
 fn touched_by(event: &Event) -> impl Iterator<Item = LocationId> {

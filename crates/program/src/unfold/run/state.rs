@@ -1,5 +1,6 @@
 //! A thread in the middle of a symbolic run.
 
+use fencepost_syntax::few::Few;
 use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::{AddressId, EventId, LocationId};
@@ -40,7 +41,7 @@ pub(crate) struct State {
     /// Reads of words that receive the address of tensor memory, which returned none.
     pub(crate) stale: Reads,
     /// How often each instruction ran.
-    pub(crate) runs: Vec<u32>,
+    pub(crate) runs: Few<u32, 16>,
     pub(crate) visits: SortedMap<usize, Visit>,
     /// Writes (other than those of failing compare-and-swaps) and barriers so far.
     pub(crate) effects: u32,
@@ -128,7 +129,7 @@ impl State {
             assumptions: Vec::new(),
             known: SortedMap::new(),
             stale: Reads::new(),
-            runs: vec![0; thread.code.len()],
+            runs: Few::filled(0, thread.code.len()),
             visits: SortedMap::new(),
             effects: 0,
             excused: 0,
