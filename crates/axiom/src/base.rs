@@ -7,6 +7,7 @@ use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::{Tag, Tags};
 use fencepost_program::unfolding::{Event, EventKind, Unfolding};
 use fencepost_program::{EventId, LocationId, ThreadId, TraceId};
+use fencepost_syntax::few::Few;
 
 use crate::bits::{Shape, kernel};
 use crate::model::{BaseRelation, BaseSet};
@@ -125,7 +126,7 @@ impl Candidate {
     fn fill_po(&self, unfolding: &Unfolding, out: &mut [u64]) {
         let event = |index: usize| &unfolding.events[self.events[index].index()];
         // By thread from its end: the main events behind the one that is looked at.
-        let mut behind = vec![0; self.shape.words()];
+        let mut behind: Few<u64, 4> = Few::filled(0, self.shape.words());
         for thread in 0..self.threads() {
             behind.fill(0);
             for from in self.thread_events(thread).rev().filter(|from| event(*from).is_main()) {

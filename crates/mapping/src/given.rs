@@ -215,7 +215,7 @@ fn observables(source: &Test, target: &Test, compiled: &Compiled) -> Vec<(Term, 
         let there = target.program.locations.iter().position(|other| other.name == it.name);
         if let Some(there) = there {
             let term = |location: usize| Term::Memory(LocationId::new(location));
-            found.push((term(location), term(there), it.name.clone(), it.ty));
+            found.push((term(location), term(there), it.name.to_string(), it.ty));
         }
     }
     found
@@ -326,11 +326,11 @@ fn question(program: &Program, compiled: &Compiled) -> String {
 fn condition(of: &Condition, program: &Program, compiled: &Compiled) -> String {
     let term = |term: &Term| match term {
         Term::Constant(value) => value.0.to_string(),
-        Term::Memory(location) => program.locations[location.index()].name.clone(),
+        Term::Memory(location) => program.locations[location.index()].name.to_string(),
         Term::Register(thread, register) => {
             let name = &program.threads[thread.index()].registers[register.index()].name;
-            let given = compiled.registers[thread.index()].iter().find(|(variable, _)| variable == name);
-            format!("P{}:{}", thread.index(), given.map_or(name, |(_, given)| given))
+            let given = compiled.registers[thread.index()].iter().find(|(variable, _)| name == variable);
+            format!("P{}:{}", thread.index(), given.map_or(name.as_str(), |(_, given)| given))
         }
     };
     let all = |parts: &[Condition], word: &str| {

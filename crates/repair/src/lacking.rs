@@ -160,7 +160,7 @@ fn left_out(scene: &Scene<'_>, copy: Site, added: i64) -> Option<Reason> {
         _ => None,
     });
     let (cta, waiter) = named?;
-    Some(Announcing::MulticastLeavesOut { copy, cta, waiter: ThreadName(waiter.clone()) }.into())
+    Some(Announcing::MulticastLeavesOut { copy, cta, waiter: ThreadName(waiter.to_string()) }.into())
 }
 
 /// An mbarrier that waits for another number of arrivals than there are.

@@ -16,6 +16,7 @@ pub mod instruction;
 pub mod limits;
 pub mod litmus;
 pub mod ptx;
+pub mod short;
 pub mod sorted;
 pub mod span;
 pub mod suggest;

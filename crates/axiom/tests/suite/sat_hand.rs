@@ -68,7 +68,7 @@ impl Builder {
         for index in 0..locations {
             let init = EventId(index);
             infos.push(LocationInfo {
-                name: format!("x{index}"),
+                name: format!("x{index}").into(),
                 initial: Value(0),
                 ty: UNTYPED,
                 init,
@@ -191,7 +191,12 @@ impl Builder {
         let ids = (first..first + traces.len()).map(TraceId::new).collect();
         self.unfolding.traces.extend(traces);
         let name = format!("P{}", thread.0);
-        self.unfolding.threads.push(ThreadUnfolding { name, place, traces: ids, ..ThreadUnfolding::default() });
+        self.unfolding.threads.push(ThreadUnfolding {
+            name: name.into(),
+            place,
+            traces: ids,
+            ..ThreadUnfolding::default()
+        });
     }
 
     /// A read-modify-write; its read half.

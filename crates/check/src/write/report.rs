@@ -259,7 +259,7 @@ impl Writer<'_> {
     }
 
     fn alike(&self, classes: &Classes) -> Alike {
-        let name = |thread: &ThreadId| self.test.program.threads[thread.index()].name.clone();
+        let name = |thread: &ThreadId| self.test.program.threads[thread.index()].name.to_string();
         let class = |(state, class): &(State, Class)| OutcomeClass {
             values: self.assignment(state),
             outcomes: class.outcomes,
@@ -319,7 +319,7 @@ impl Writer<'_> {
         let location = unfolding.locations.get(key.location.index())?;
         Some(ProtocolError {
             kind: key.kind.name().to_owned(),
-            mbarrier: location.name.clone(),
+            mbarrier: location.name.to_string(),
             message: String::new(),
             reason: example.misuse.clone(),
             section: key.kind.section().to_owned(),
@@ -334,7 +334,7 @@ pub fn access(test: &Test, unfolding: &Unfolding, event: &unfolding::Event, span
     let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
     let position = test.source.position(span.start);
     Access {
-        thread: thread.map_or("init".to_owned(), |thread| thread.name.clone()),
+        thread: thread.map_or("init".to_owned(), |thread| thread.name.to_string()),
         start: span.start,
         end: span.end,
         line: position.line,

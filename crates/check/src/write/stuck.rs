@@ -18,7 +18,7 @@ pub(crate) fn stuck(test: &Test, unfolding: &Unfolding, execution: &Execution) -
         };
         let text = |span| test.instruction_text(span).trim_end_matches(';').trim().to_owned();
         found.push(Stuck {
-            thread: thread.name.clone(),
+            thread: thread.name.to_string(),
             line: at.map(|span| test.source.position(span.start).line),
             text: at.map(text).unwrap_or_default(),
             goes_round: unfolding.goes_round(*id),

@@ -43,7 +43,7 @@ fn step(test: &Test, unfolding: &Unfolding, (id, state): (EventId, State), here:
     let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
     let is_wait = event.is_read() && event.has(Tag::Mbarrier);
     Step {
-        thread: thread.map(|thread| thread.name.clone()),
+        thread: thread.map(|thread| thread.name.to_string()),
         asynchronous: !event.is_main(),
         line: thread.map(|_| test.source.position(event.span.start).line),
         text: if thread.is_some() { test.instruction_text(event.span) } else { "before the start".to_owned() },

@@ -102,7 +102,7 @@ impl Writer<'_> {
         let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
         Some(WitnessEvent {
             id: id.0,
-            thread: thread.map(|thread| thread.name.clone()),
+            thread: thread.map(|thread| thread.name.to_string()),
             kind,
             location: self.location(event),
             value: reader.value(id).map(|value| self.number(value)),
@@ -117,7 +117,7 @@ impl Writer<'_> {
     pub(super) fn location(&self, event: &unfolding::Event) -> Option<String> {
         match &event.kind {
             unfolding::EventKind::Read { address, .. } | unfolding::EventKind::Write { address, .. } => {
-                self.test.program.addresses.get(address.index()).map(|address| address.name.clone())
+                self.test.program.addresses.get(address.index()).map(|address| address.name.to_string())
             }
             _ => None,
         }

@@ -321,7 +321,7 @@ pub fn outcome_of_test(test: &Test, models: &Models, most: usize) -> Outcome {
     program.crash.recovery = None;
     let test = &test.with_program(program);
     let memory: BTreeSet<String> =
-        test.program.persistent().map(|location| test.program.locations[location.index()].name.clone()).collect();
+        test.program.persistent().map(|location| test.program.locations[location.index()].name.to_string()).collect();
     let images = |subject: &Subject| {
         let crashes = check(test, subject.model(), &options(subject)).report.crashes?;
         crashes.executions.filter(|executions| executions.complete)?;

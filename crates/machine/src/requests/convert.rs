@@ -71,11 +71,11 @@ impl Requests {
             let (architecture, place) = placement.threads[index];
             let root = tree::grow(unfolding, id, &mut requests);
             let (first, length) = slots.threads[index];
-            RequestThread { name: thread.name.clone(), architecture, place, first, length, root }
+            RequestThread { name: thread.name.to_string(), architecture, place, first, length, root }
         };
         let threads = unfolding.threads.iter().enumerate().map(thread).collect();
         let location = |location: &fencepost_program::unfolding::LocationInfo| RequestLocation {
-            name: location.name.clone(),
+            name: location.name.to_string(),
             initial: location.initial,
             is_persistent: unfolding.event(location.init).has(Tag::Persistent),
         };

@@ -57,7 +57,7 @@ pub(crate) fn address(program: &Program, address: &AddressOperand) -> Result<Str
     match address {
         AddressOperand::Static(id) => {
             let location: LocationId = program.addresses[id.index()].location;
-            Ok(program.locations[location.index()].name.clone())
+            Ok(program.locations[location.index()].name.to_string())
         }
         AddressOperand::Register(_) => Err("an address in a register".to_owned()),
     }

@@ -60,7 +60,7 @@ impl<'p> Emitter<'p> {
         let mut emitter = Emitter { program, thread, given, lines: Vec::new(), names: Vec::new(), labels: 0 };
         for (at, register) in thread.registers.iter().enumerate() {
             if !register.name.starts_with('#') {
-                emitter.names.push((register.name.clone(), emitter.register(RegisterId::new(at))));
+                emitter.names.push((register.name.to_string(), emitter.register(RegisterId::new(at))));
             }
         }
         Ok(emitter)

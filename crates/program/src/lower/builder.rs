@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fencepost_syntax::c::Parameter;
 use fencepost_syntax::litmus::{Arch, Dialect, Litmus, Placement, Side};
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
@@ -74,7 +75,7 @@ pub(crate) struct Scan {
 
 /// Kept in boxes: a vector of several would be one large piece of memory, which the allocator is slow to find.
 pub(crate) struct ThreadBuilder {
-    pub(crate) name: String,
+    pub(crate) name: ShortText,
     /// What the thread is written in.
     pub(crate) dialect: Dialect,
     arch: Arch,
@@ -82,7 +83,7 @@ pub(crate) struct ThreadBuilder {
     pub(crate) id: ThreadId,
     pub(crate) position: Position,
     registers: Vec<Register>,
-    pub(crate) by_name: BTreeMap<String, RegisterId>,
+    pub(crate) by_name: SortedMap<ShortText, RegisterId>,
     pub(crate) blocks: Blocks,
     families: Vec<(String, Type)>,
     pub(crate) code: Vec<Instruction>,
@@ -129,7 +130,7 @@ pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<BoxedBui
         let place = place(dialect, thread.placement);
         let taken = |taken: &Parameter| (taken.name.node.clone(), taken.ty.node.clone());
         let parameters = thread.parameters.iter().map(taken).collect();
-        let mut builder = Box::new(ThreadBuilder::new(thread.name.node.clone(), dialect, place));
+        let mut builder = Box::new(ThreadBuilder::new(&thread.name.node, dialect, place));
         (builder.arch, builder.parameters) = (thread.arch, parameters);
         builder
     };
@@ -159,16 +160,16 @@ pub(crate) fn place(dialect: Dialect, placement: Placement) -> Place {
 }
 
 impl ThreadBuilder {
-    pub(crate) fn new(name: String, dialect: Dialect, place: Place) -> ThreadBuilder {
+    pub(crate) fn new(name: &str, dialect: Dialect, place: Place) -> ThreadBuilder {
         ThreadBuilder {
-            name,
+            name: name.into(),
             dialect,
             arch: Arch::Ptx,
             place,
             id: ThreadId(0),
             position: Position::default(),
             registers: Vec::new(),
-            by_name: BTreeMap::new(),
+            by_name: SortedMap::new(),
             blocks: Blocks::new(dialect),
             families: Vec::new(),
             code: Vec::new(),
@@ -212,17 +213,17 @@ impl ThreadBuilder {
 
     /// The register of that name, made (at 0, of that type) if new.
     pub(crate) fn register(&mut self, name: &str, ty: Type) -> RegisterId {
-        if let Some(id) = self.by_name.get(name) {
+        if let Some(id) = self.by_name.get(name.as_bytes()) {
             return *id;
         }
         let declared = self.families.iter().find(|(stem, _)| is_member(name, stem)).map(|(_, ty)| *ty);
         let id = RegisterId::new(self.registers.len());
         self.registers.push(Register {
-            name: name.to_string(),
+            name: name.into(),
             ty: declared.unwrap_or(ty),
             initial: Initial::Value(Value(0)),
         });
-        self.by_name.insert(name.to_string(), id);
+        self.by_name.insert(name.into(), id);
         id
     }
 
@@ -235,7 +236,7 @@ impl ThreadBuilder {
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<RegisterId> {
-        self.by_name.get(name).copied()
+        self.by_name.get(name.as_bytes()).copied()
     }
 
     pub(crate) fn make_boolean(&mut self, id: RegisterId) {
@@ -255,7 +256,7 @@ impl ThreadBuilder {
     }
 
     pub(crate) fn rename(&mut self, id: RegisterId, name: String) {
-        self.registers[id.index()].name = name;
+        self.registers[id.index()].name = name.into();
     }
 
     pub(crate) fn register_type(&self, id: RegisterId) -> Type {
@@ -272,7 +273,7 @@ impl ThreadBuilder {
 
     /// The names a person wrote (not our temporaries).
     pub(crate) fn known(&self) -> Vec<&str> {
-        self.by_name.keys().map(String::as_str).filter(|name| !name.starts_with('#')).collect()
+        self.by_name.keys().map(ShortText::as_str).filter(|name| !name.starts_with('#')).collect()
     }
 
     pub(crate) fn set_initial(&mut self, id: RegisterId, initial: Initial, span: Span) {
@@ -329,7 +330,7 @@ impl ThreadBuilder {
     pub(crate) fn given_values(&self) -> SortedMap<String, Value> {
         let values = self.initialised.keys().map(|id| &self.registers[id.index()]);
         let number = |register: &Register| match register.initial {
-            Initial::Value(value) => Some((register.name.clone(), value)),
+            Initial::Value(value) => Some((register.name.to_string(), value)),
             Initial::Address(_) => None,
         };
         values.filter_map(number).collect()

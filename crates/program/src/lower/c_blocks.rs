@@ -18,8 +18,8 @@ impl ThreadBuilder {
     pub(crate) fn leave_block(&mut self) {
         for (name, outside) in self.blocks.open.pop().unwrap_or_default() {
             let inside = match outside {
-                Some(outside) => self.by_name.insert(name.clone(), outside),
-                None => self.by_name.remove(&name),
+                Some(outside) => self.by_name.insert(name.as_str().into(), outside),
+                None => self.by_name.remove(name.as_bytes()),
             };
             self.blocks.ended.entry(name).or_default().extend(inside);
         }
@@ -34,7 +34,7 @@ impl ThreadBuilder {
         *times += 1;
         let (times, is_first) = (*times, *times == 1);
         // The first takes the initial value that the test may give to a register of that name.
-        let outside = if is_first { None } else { self.by_name.remove(name) };
+        let outside = if is_first { None } else { self.by_name.remove(name.as_bytes()) };
         let id = self.register(name, ty);
         self.refine(id, ty);
         if !is_first {
@@ -60,9 +60,9 @@ impl ThreadBuilder {
     pub(crate) fn settle_blocks(&mut self) {
         for (name, variables) in &self.blocks.ended {
             match variables.as_slice() {
-                _ if self.by_name.contains_key(name) => {}
+                _ if self.by_name.contains_key(name.as_bytes()) => {}
                 [one] => {
-                    self.by_name.insert(name.clone(), *one);
+                    self.by_name.insert(name.as_str().into(), *one);
                 }
                 _ => {
                     self.blocks.ambiguous.insert(name.clone());

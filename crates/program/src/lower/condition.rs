@@ -46,11 +46,15 @@ pub(crate) fn asked(terms: &Terms<'_>, names: &mut Names, threads: &[Box<ThreadB
     found
 }
 
+/// Most tests ask for no more terms.
+const FEW: usize = 8;
+
 pub(crate) type Terms<'t> = Vec<&'t Spanned<TermTree>>;
 
 /// Every register and location of the questions and of what is shown, where it stands first.
 pub(crate) fn terms(litmus: &Litmus) -> Terms<'_> {
-    let mut terms: Vec<&Spanned<TermTree>> = litmus.locations.iter().collect();
+    let mut terms: Vec<&Spanned<TermTree>> = Vec::with_capacity(litmus.locations.len() + FEW);
+    terms.extend(&litmus.locations);
     // Those about the recovery program are its own.
     let own = litmus.questions.iter().filter(|question| question.moment != Moment::Recovered);
     own.map(|question| &question.condition)
@@ -150,7 +154,7 @@ const MOST_KNOWN: usize = 1024;
 
 impl<'a> Resolver<'a> {
     pub(crate) fn new(names: &'a Names, threads: &'a [Box<ThreadBuilder>], findings: &'a mut Findings) -> Resolver<'a> {
-        Resolver { names, threads, findings, known: Vec::new(), places: Places::default() }
+        Resolver { names, threads, findings, known: Vec::with_capacity(FEW), places: Places::default() }
     }
 
     pub(crate) fn question(&mut self, tree: &'a QuestionTree) -> Question {
@@ -454,7 +458,7 @@ impl<'a> Resolver<'a> {
                 let builder = &self.threads[thread.index()];
                 format!("{}:{}", builder.name(), builder.register_name(*register))
             }
-            Term::Memory(location) => self.names.locations[location.index()].name.clone(),
+            Term::Memory(location) => self.names.locations[location.index()].name.to_string(),
         }
     }
 

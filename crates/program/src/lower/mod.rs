@@ -170,7 +170,7 @@ pub fn ptx_support(instruction: &Tree) -> Support {
     let mut findings = Findings::default();
     let place = Place::Gpu { gpu: 0, cluster: 0, cta: 0 };
     let mut names = Names::new(Dialect::Ptx, &[place]);
-    let mut thread = ThreadBuilder::new("P0".to_string(), Dialect::Ptx, place);
+    let mut thread = ThreadBuilder::new("P0", Dialect::Ptx, place);
     // On its own an instruction does not show its `.reg` declarations: a bare name in the destination's place is one.
     let destination = instruction.operands.first().map(|first| &first.node);
     if let Some(fencepost_syntax::instruction::Operand::Symbol(name)) = destination {

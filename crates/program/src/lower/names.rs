@@ -5,9 +5,9 @@
 //! is settled when all code is known (see [`crate::lower::cut`]); until then an address is an offset into a variable.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use fencepost_syntax::litmus::{Declaration, Dialect, Litmus};
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
@@ -114,8 +114,8 @@ type BoxedName = Box<Name>;
 #[derive(Clone, Debug)]
 pub(crate) struct Variable {
     /// As shown: `x`, `s@1`, `P0:l`.
-    pub(crate) shown: String,
-    pub(crate) name: Rc<str>,
+    pub(crate) shown: ShortText,
+    pub(crate) name: ShortText,
     pub(crate) name_id: NameId,
     pub(crate) base: i128,
     pub(crate) first: AddressId,
@@ -144,7 +144,7 @@ pub(crate) struct Names {
     /// What each address is, from the start.
     pub(crate) taken: Vec<(VariableId, i128)>,
     by_offset: SortedMap<(VariableId, i128), AddressId>,
-    by_name: BTreeMap<Rc<str>, NameId>,
+    by_name: SortedMap<ShortText, NameId>,
     names: Vec<BoxedName>,
     /// Names of memory that survives a crash, and where the test says so.
     pub(crate) persistent: SortedMap<String, Span>,
@@ -170,7 +170,7 @@ impl Names {
             variables: Vec::new(),
             taken: Vec::new(),
             by_offset: SortedMap::new(),
-            by_name: BTreeMap::new(),
+            by_name: SortedMap::new(),
             names: Vec::new(),
             persistent: SortedMap::new(),
             shared_by_use: BTreeMap::new(),
@@ -191,7 +191,7 @@ impl Names {
     }
 
     pub(crate) fn id(&self, name: &str) -> Option<NameId> {
-        self.by_name.get(name).copied()
+        self.by_name.get(name.as_bytes()).copied()
     }
 
     pub(crate) fn name(&self, id: NameId) -> &Name {
@@ -203,7 +203,7 @@ impl Names {
     }
 
     /// All names, ascending.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&Rc<str>, NameId, &Name)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&ShortText, NameId, &Name)> {
         self.by_name.iter().map(|(name, id)| (name, *id, self.name(*id)))
     }
 
@@ -300,7 +300,7 @@ impl Names {
 
     /// The variable that is this instance of the name, made if new.
     pub(crate) fn instance(&mut self, name: &str, which: Instance, span: Span) -> Result<VariableId, Refusal> {
-        let (own, &name_id) = self.by_name.get_key_value(name).expect("invariant: the name is declared");
+        let name_id = self.id(name).expect("invariant: the name is declared");
         let entry = &self.names[name_id.0];
         if let Some(found) = entry.instances.get(&which) {
             return Ok(*found);
@@ -314,17 +314,17 @@ impl Names {
             _ => self.layout.reserve(bytes),
         };
         let shown = match which {
-            Instance::Only => name.to_string(),
-            Instance::Cta(_) if self.layout.only_cta().is_some() => name.to_string(),
-            Instance::Cta(place) => format!("{name}@{}", number(place)),
-            Instance::Thread(thread) => format!("P{}:{name}", thread.0),
+            Instance::Only => name.into(),
+            Instance::Cta(_) if self.layout.only_cta().is_some() => name.into(),
+            Instance::Cta(place) => format!("{name}@{}", number(place)).into(),
+            Instance::Thread(thread) => format!("P{}:{name}", thread.0).into(),
         };
         let id = VariableId(self.variables.len());
         let owner = if let Instance::Cta(place) = which { Some(place) } else { None };
         let (order, target) = ((entry.order, which), entry.alias_of);
         let (step, length) = (entry.step, entry.length.unwrap_or(1));
         let first = AddressId::new(self.taken.len());
-        let (name, atoms) = (Rc::clone(own), Vec::new());
+        let (name, atoms) = (name.into(), Vec::new());
         self.variables.push(Variable { shown, name, name_id, base, first, owner, target, order, atoms });
         let listed = if length <= LISTED_ARRAY { length } else { 1 };
         (0..listed).for_each(|element| {
@@ -505,8 +505,8 @@ impl Names {
     /// Makes every instance that code of another CTA may reach: those of clusters of several CTAs.
     pub(crate) fn complete(&mut self, findings: &mut Findings) {
         let per_cta = |entry: &Name| matches!(entry.space, Some((Space::Shared | Space::TensorMemory, _)));
-        let names: Vec<Rc<str>> =
-            self.all().filter(|(_, _, entry)| per_cta(entry)).map(|(name, ..)| Rc::clone(name)).collect();
+        let names: Vec<ShortText> =
+            self.all().filter(|(_, _, entry)| per_cta(entry)).map(|(name, ..)| name.clone()).collect();
         for name in names {
             let is_reached = |place: &Place| self.layout.cluster(*place).nth(1).is_some();
             let places: Vec<Place> = self.layout.ctas().filter(is_reached).collect();
@@ -521,8 +521,8 @@ impl Names {
     /// Makes the tensor memory of a CTA: code reaches it through addresses that it is given, without naming it.
     pub(crate) fn tensor_memory(&mut self, place: Place, span: Span) -> Result<(), Refusal> {
         let is_tensor = |entry: &Name| matches!(entry.space, Some((Space::TensorMemory, _)));
-        let names: Vec<Rc<str>> =
-            self.all().filter(|(_, _, entry)| is_tensor(entry)).map(|(name, ..)| Rc::clone(name)).collect();
+        let names: Vec<ShortText> =
+            self.all().filter(|(_, _, entry)| is_tensor(entry)).map(|(name, ..)| name.clone()).collect();
         names.iter().try_for_each(|name| self.instance(name, Instance::Cta(place), span).map(|_| ()))
     }
 

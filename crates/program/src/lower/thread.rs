@@ -21,6 +21,8 @@ impl Context<'_> {
             let asked = std::mem::take(&mut self.thread.scan.asked);
             self.thread.scan = table::x86::place::scan(body, &self.thread.given_values(), asked);
         }
+        self.thread.code.reserve(body.len());
+        self.thread.wordings.reserve(body.len());
         for statement in body {
             if limits::tick() {
                 return;
@@ -108,7 +110,7 @@ impl Context<'_> {
 
     pub(crate) fn lower_guard(&mut self, instruction: &Tree) -> Result<(), Refusal> {
         self.thread.span = instruction.span();
-        let spelling = table::modifier::spelled(instruction);
+        let spelling = table::modifier::spelling(instruction);
         self.thread.wordings.entry(instruction.span()).or_default().spelling = spelling;
         self.thread.guard = match &instruction.guard {
             None => None,

@@ -8,6 +8,7 @@ pub mod lint;
 use std::sync::Arc;
 
 use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::sorted::SortedMap;
 use fencepost_syntax::{Span, Spanned};
 
@@ -136,7 +137,7 @@ pub enum BarrierRule {
 
 #[derive(Clone, Debug, Default)]
 pub struct Location {
-    pub name: String,
+    pub name: ShortText,
     pub initial: Value,
     /// `x = ?`: `initial` is one of the values it may have (see [`crate::unfolding::initial`]).
     pub is_unknown: bool,
@@ -215,7 +216,7 @@ pub enum LocationRole {
 /// A virtual address.
 #[derive(Clone, Debug)]
 pub struct Address {
-    pub name: String,
+    pub name: ShortText,
     pub location: LocationId,
     /// The generic virtual address this name stands for: itself for ordinary names and physical aliases, the target for
     /// texture, surface and constant names. Two accesses are `vloc` iff these are equal.
@@ -233,7 +234,7 @@ pub struct Address {
 
 #[derive(Clone, Debug)]
 pub struct Thread {
-    pub name: String,
+    pub name: ShortText,
     /// What its code is written in.
     pub arch: Arch,
     pub place: Place,
@@ -248,14 +249,14 @@ pub struct Thread {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Wording {
     /// The opcode with its modifiers: "`ld.shared.u32`".
-    pub spelling: String,
+    pub spelling: ShortText,
     /// The state space in which it says that the address in a register lies.
     pub spaces: Vec<(RegisterId, Space)>,
 }
 
 #[derive(Clone, Debug)]
 pub struct Register {
-    pub name: String,
+    pub name: ShortText,
     pub ty: Type,
     pub initial: Initial,
 }

@@ -3,6 +3,7 @@
 
 use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::litmus::Comparison;
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
@@ -355,6 +356,14 @@ pub(crate) fn spelled(instruction: &Instruction) -> String {
     }
     name.push('`');
     name
+}
+
+/// The same, kept for each instruction.
+pub(crate) fn spelling(instruction: &Instruction) -> ShortText {
+    if instruction.modifiers.is_empty() {
+        return ShortText::joined(&["`", &instruction.opcode.node, "`"]);
+    }
+    spelled(instruction).into()
 }
 
 /// Checks the semantics against those the form allows.

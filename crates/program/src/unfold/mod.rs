@@ -109,7 +109,7 @@ fn unfold_tiled(
             name,
             place: thread.place,
             kernel: thread.kernel,
-            traces: Vec::new(),
+            traces: Vec::with_capacity(1),
         });
         let alone = alone[index].clone();
         let given = runner::Given { failing, staying: &staying, constants, alone, named: &named, stores: &stores, ran };
@@ -164,20 +164,22 @@ fn beginning(program: &Program) -> Unfolding {
         barrier_rule: program.barrier_rule,
         version: program.version,
         events: init_writes(program),
-        threads: Vec::new(),
-        traces: Vec::new(),
+        threads: Vec::with_capacity(program.threads.len()),
+        traces: Vec::with_capacity(program.threads.len()),
         locations,
         kernel_order: program.kernel_order.clone(),
         hazards: Vec::new(),
         failing: Vec::new(),
-        exits: Vec::new(),
+        exits: Vec::with_capacity(program.threads.len()),
         joint: Vec::new(),
         dependent_launches: program.dependent_launches.clone(),
         unmodelled: None,
     }
 }
 
-/// Events for which room is made in advance.
+/// Events for which room is made in advance, at least and at most: where one test after the other needs a little more, each
+/// large piece of memory that is asked for has the allocator tidy up all small ones.
+const LEAST_AT_ONCE: usize = 1 << 6;
 const MOST_AT_ONCE: usize = 1 << 10;
 
 thread_local! {
@@ -231,7 +233,7 @@ fn init_writes(program: &Program) -> Vec<Event> {
     // Most instructions are one event.
     let room = program.threads.iter().map(|thread| thread.code.len()).sum::<usize>() + program.locations.len();
     let mut events = SPARE.take();
-    events.reserve(room.min(MOST_AT_ONCE));
+    events.reserve(room.clamp(LEAST_AT_ONCE, MOST_AT_ONCE));
     events.extend(program.locations.iter().enumerate().map(write));
     events
 }

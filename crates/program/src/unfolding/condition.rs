@@ -39,7 +39,7 @@ impl Condition {
 
     /// Every register and location it mentions, ascending and without repetition.
     pub fn terms(&self) -> Vec<Term> {
-        let mut found = Vec::new();
+        let mut found = Vec::with_capacity(FEW);
         self.collect_terms(&mut found);
         found
     }

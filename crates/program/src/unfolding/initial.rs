@@ -76,7 +76,7 @@ pub fn cases(program: &Program, unfolding: &Unfolding) -> Cases {
         let ty = program.locations[location.index()].ty;
         let found = Scan::new(program, unfolding, location).run();
         if let (Exactness::Exact, Some(span)) = (&exactness, found.computed) {
-            exactness = Exactness::Examples { span, location: program.locations[location.index()].name.clone() };
+            exactness = Exactness::Examples { span, location: program.locations[location.index()].name.to_string() };
         }
         met.push((location, ty, found));
     }

@@ -12,6 +12,7 @@ pub mod launch;
 pub mod placement;
 
 use fencepost_syntax::Span;
+use fencepost_syntax::short::ShortText;
 
 use crate::ids::{AddressId, EventId, KernelId, LocationId, ThreadId, TraceId};
 use crate::program::asynchronous::TensorKind;
@@ -153,7 +154,7 @@ pub enum HazardKind {
 
 #[derive(Clone, Debug, Default)]
 pub struct LocationInfo {
-    pub name: String,
+    pub name: ShortText,
     pub initial: Value,
     pub ty: Type,
     /// Its init write.
@@ -170,7 +171,7 @@ pub struct LocationInfo {
 
 #[derive(Clone, Debug, Default)]
 pub struct ThreadUnfolding {
-    pub name: String,
+    pub name: ShortText,
     pub place: Place,
     /// The kernel the thread belongs to, in tests with launches.
     pub kernel: Option<KernelId>,

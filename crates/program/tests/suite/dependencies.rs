@@ -170,7 +170,7 @@ fn omitted(code: &[&str], dependencies: Dependencies) -> Vec<(String, usize)> {
     let program = common::program(&ptx("x = 0; y = 0; z = 0; .global .u32 w[2]; P0:%rd1 = z;", code));
     let unfolding =
         unfold(&program, &UnfoldOptions { dependencies, ..UnfoldOptions::default() }).expect("an unfolding");
-    let name = |write: &OmittedWrite| unfolding.locations[write.location.index()].name.clone();
+    let name = |write: &OmittedWrite| unfolding.locations[write.location.index()].name.to_string();
     // Once, though its place may be another for other threads.
     let omitted = unfolding.events.iter().filter_map(Event::omitted);
     let found: std::collections::BTreeSet<_> = omitted.map(|write| (name(write), write.decided_by.len())).collect();

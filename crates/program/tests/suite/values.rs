@@ -103,7 +103,7 @@ fn arrays_are_elements_with_addresses() {
     let text = ptx(".global .u32 x[4]; P0:%rd1 = x;", &code);
     let unfolding = unfolded(&text, 1);
     let named = |location: Option<fencepost_program::LocationId>| {
-        unfolding.locations[location.expect("one").index()].name.clone()
+        unfolding.locations[location.expect("one").index()].name.to_string()
     };
     let places: Vec<String> =
         unfolding.traces[0].events.iter().map(|event| named(unfolding.event(*event).location())).collect();

@@ -57,9 +57,9 @@ impl Kept {
         let name = |term: &Term| match term {
             Term::Register(thread, register) => {
                 let register = program.threads.get(thread.index())?.registers.get(register.index())?;
-                Some((Some(*thread), register.name.clone()))
+                Some((Some(*thread), register.name.to_string()))
             }
-            Term::Memory(location) => Some((None, program.locations.get(location.index())?.name.clone())),
+            Term::Memory(location) => Some((None, program.locations.get(location.index())?.name.to_string())),
             Term::Constant(_) => None,
         };
         let observed = terms.iter().filter_map(name).collect();

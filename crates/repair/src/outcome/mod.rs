@@ -106,7 +106,7 @@ impl Told {
             under: None,
         };
         let access = |id: EventId| report::access(scene.test, scene.unfolding, scene.event(id), scene.event(id).span);
-        let location = scene.location(first).or(scene.location(second)).map(|location| location.name.clone());
+        let location = scene.location(first).or(scene.location(second)).map(|location| location.name.to_string());
         Some(Cause { kind: self.kind, first: access(first), second: access(second), location, diagnosis })
     }
 }

@@ -104,7 +104,7 @@ fn awaited(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
         let waits = main.iter().any(|id| scene.has(*id, Tag::GridWait));
         let anchor = main.first().filter(|_| dependent.is_some() && !waits);
         let anchor = anchor.and_then(|first| scene.anchor(*first, Side::Before));
-        let reason = Waiting::NoWaitForKernel { thread: ThreadName(thread.name.clone()) };
+        let reason = Waiting::NoWaitForKernel { thread: ThreadName(thread.name.to_string()) };
         edits.extend(anchor.map(|at| Edit::insert(at, "griddepcontrol.wait", reason, sections::GRIDDEPCONTROL, COST)));
     }
     edits

@@ -203,7 +203,7 @@ impl<'o> Oracle<'o> {
             let threads = (0..).map(fencepost_program::ThreadId).zip(&self.test.program.threads);
             for (thread, found) in threads {
                 let registers = found.registers.iter().enumerate();
-                let results = registers.filter(|(_, it)| !waiting.contains(&(thread, it.name.clone())));
+                let results = registers.filter(|(_, it)| !waiting.contains(&(thread, it.name.to_string())));
                 program.shown.extend(results.map(|(at, _)| Term::Register(thread, RegisterId::new(at))));
             }
             Kept::new(&self.test.with_program(program), self.model, self.options, &[])

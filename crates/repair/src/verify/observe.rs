@@ -135,7 +135,7 @@ impl<'a> Visit<'a> {
     pub(crate) fn finish(mut self) -> (RaceSet, Manners) {
         for key in self.rules.errors.keys().filter(|key| key.kind.is_error()) {
             let location = self.unfolding.locations.get(key.location.index());
-            let name = location.map_or_else(String::new, |location| location.name.clone());
+            let name = location.map_or_else(String::new, |location| location.name.to_string());
             self.manners.rules.insert((key.kind.name(), name));
         }
         (self.races, self.manners)

@@ -30,7 +30,8 @@ impl X86Reader<'_, '_> {
             self.cursor.report(diagnostic.help(help));
             return None;
         }
-        let mut operands = Vec::new();
+        // Few have more; room for four would be more than the allocator keeps at hand.
+        let mut operands = Vec::with_capacity(2);
         let mut size = None;
         if !at_end_of_instruction(self.cursor, self.ends) {
             loop {

@@ -32,6 +32,11 @@ impl<K, V> SortedMap<K, V> {
         SortedMap { entries: Vec::new() }
     }
 
+    /// Makes room for so many more entries.
+    pub fn reserve(&mut self, more: usize) {
+        self.entries.reserve_exact(more);
+    }
+
     pub const fn len(&self) -> usize {
         self.entries.len()
     }

@@ -19,7 +19,7 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
             TraceEnd::Exit => {}
             TraceEnd::NotStarted => lines.push(Line {
                 text: "never starts: a kernel before it does not end".to_owned(),
-                thread: Some(thread.name.clone()),
+                thread: Some(thread.name.to_string()),
                 section: context.section(sections::MEMORY_SYNCHRONIZATION),
                 ..Line::default()
             }),
@@ -37,7 +37,7 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
                     true => "goes round for ever with the other threads of its CTA".to_owned(),
                     false => spin(context, execution, reads),
                 },
-                thread: Some(thread.name.clone()),
+                thread: Some(thread.name.to_string()),
                 line: Some(context.source.position(span.start).line),
                 section: None,
                 events: reads.iter().map(|read| read.0).collect(),
@@ -53,7 +53,7 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
             }
             TraceEnd::Bound { span, .. } | TraceEnd::Wild { span, .. } => lines.push(Line {
                 text: "was not followed further".to_owned(),
-                thread: Some(thread.name.clone()),
+                thread: Some(thread.name.to_string()),
                 line: Some(context.source.position(span.start).line),
                 ..Line::default()
             }),

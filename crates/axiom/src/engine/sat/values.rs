@@ -300,12 +300,16 @@ impl Values {
 
     fn reads(&mut self, encoding: &mut Encoding<'_>) {
         let (sources, nothing) = (std::mem::take(&mut encoding.sources), SortedSet::new());
-        for read in sources.keys() {
+        for (read, sources) in &sources {
             if encoding.gives_up() {
                 break;
             }
             let occurs = encoding.executed[read.index()];
-            let list = Values::one_hot(encoding, self.domains.get(read).unwrap_or(&nothing), occurs);
+            let domain = self.domains.get(read).unwrap_or(&nothing);
+            let list = match told_by_source(encoding.unfolding, sources, domain) {
+                Some(list) => list,
+                None => Values::one_hot(encoding, domain, occurs),
+            };
             self.literals.insert(*read, list);
         }
         encoding.sources = sources;
@@ -362,7 +366,9 @@ impl Values {
             for (write, source) in sources {
                 for (content, literal) in self.literals.get(write).into_iter().flatten() {
                     let same = self.literal(encoding, *read, *content);
-                    encoding.solver.clause(&[!*source, !*literal, same]);
+                    if same != *source {
+                        encoding.solver.clause(&[!*source, !*literal, same]);
+                    }
                 }
             }
         }
@@ -509,6 +515,26 @@ impl Values {
         self.memory.insert(location, list.clone());
         list
     }
+}
+
+/// The contents of a read that has each from one write, with what says that it reads from that write: one of them is true
+/// where the read occurs. None where a write may bring several values, or two the same.
+fn told_by_source(
+    unfolding: &Unfolding,
+    sources: Sources<'_>,
+    domain: &SortedSet<Content>,
+) -> Option<Vec<(Content, Lit)>> {
+    if domain.len() != sources.len() || domain.len() < 2 {
+        return None;
+    }
+    let mut list = Vec::with_capacity(sources.len());
+    for (write, literal) in sources {
+        let Some(Expression::Constant(value)) = written(unfolding, *write) else { return None };
+        list.push((Some(*value), *literal));
+    }
+    // In the order of the domain, and each once: as many values from as many writes.
+    list.sort_unstable_by_key(|(content, _)| *content);
+    list.iter().map(|(content, _)| content).eq(domain.iter()).then_some(list)
 }
 
 /// Which answer to a condition is wanted.

@@ -43,7 +43,7 @@ impl Builder {
             ..blank()
         };
         let info = |index: usize| LocationInfo {
-            name: format!("x{index}"),
+            name: format!("x{index}").into(),
             initial: Value(0),
             ty: Type::UNTYPED,
             init: EventId::new(index),
@@ -120,7 +120,7 @@ impl Builder {
             registers: reads.into_iter().map(Expression::Read).collect(),
         });
         self.unfolding.threads.push(ThreadUnfolding {
-            name: format!("P{}", thread.0),
+            name: format!("P{}", thread.0).into(),
             place: Place::Gpu { gpu: 0, cluster: 0, cta: thread.0 },
             traces: vec![trace],
             ..ThreadUnfolding::default()

@@ -32,7 +32,7 @@ impl Build {
             let init = build.push(write(index, Expression::constant(0)), &[Tag::Write, Tag::Init], None);
             build.unfolding.events[init.index()].thread = None;
             build.unfolding.locations.push(LocationInfo {
-                name: (*name).to_string(),
+                name: (*name).into(),
                 initial: Value(0),
                 ty: Type::UNTYPED,
                 init,
@@ -46,7 +46,12 @@ impl Build {
         let thread = ThreadId::new(self.unfolding.threads.len());
         let trace = TraceId::new(self.unfolding.traces.len());
         let name = format!("P{}", thread.index());
-        self.unfolding.threads.push(ThreadUnfolding { name, place, traces: vec![trace], ..ThreadUnfolding::default() });
+        self.unfolding.threads.push(ThreadUnfolding {
+            name: name.into(),
+            place,
+            traces: vec![trace],
+            ..ThreadUnfolding::default()
+        });
         self.unfolding.traces.push(Trace {
             thread,
             events: Vec::new(),

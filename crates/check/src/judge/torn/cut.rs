@@ -37,27 +37,27 @@ pub(super) fn edges(test: &Test, unfolding: &Unfolding, torn: &Varying) -> Resul
     let location = &program.locations[id.index()];
     let name = || location.name.clone();
     if test.litmus.dialect != Dialect::Ptx || u32::from(location.ty.bits) != 8 * location.bytes {
-        return Err(NotCut::NoBytes { location: name() });
+        return Err(NotCut::NoBytes { location: name().to_string() });
     }
     if location.space == Some(Space::TensorMemory) {
-        return Err(NotCut::TensorMemory { location: name() });
+        return Err(NotCut::TensorMemory { location: name().to_string() });
     }
     if !unknowns(program).is_empty() {
         return Err(NotCut::UnknownInitialValues);
     }
     // Which bytes of an address vary is for the machine to say, and not for the numbers that stand for them here.
     if program.addresses.iter().any(|address| torn.values.contains(&address.value)) {
-        return Err(NotCut::HoldsAddress { location: name() });
+        return Err(NotCut::HoldsAddress { location: name().to_string() });
     }
     // What size the accesses of an asynchronous operation have is not said.
     if unfolding.events.iter().any(|event| event.location() == Some(id) && !event.is_main()) {
-        return Err(NotCut::Asynchronous { location: name() });
+        return Err(NotCut::Asynchronous { location: name().to_string() });
     }
     let Some(varying) = &torn.varying else {
-        return Err(NotCut::ValuesUnknown { location: name() });
+        return Err(NotCut::ValuesUnknown { location: name().to_string() });
     };
     let address = program.addresses.iter().find(|address| address.location == id);
-    let address = address.ok_or_else(|| NotCut::NoAddress { location: name() })?;
+    let address = address.ok_or_else(|| NotCut::NoAddress { location: name().to_string() })?;
     let start = address.value.0 - address.within;
     Ok(varying.iter().skip(1).map(|byte| Value(start + i128::from(*byte))).collect())
 }
@@ -94,7 +94,7 @@ impl Cut {
     pub(super) fn whole(self, test: &Test) -> Whole {
         let terms = outcome::terms(&test.program).iter().map(|term| self.term(test, term)).collect();
         let own = &self.test.program.addresses;
-        let addresses = own.iter().filter_map(|address| Some((address.name.clone(), whole_name(test, address)?)));
+        let addresses = own.iter().filter_map(|address| Some((address.name.to_string(), whole_name(test, address)?)));
         Whole { terms, addresses: addresses.collect(), cut: Arc::new(self.test) }
     }
 
@@ -124,7 +124,7 @@ fn whole_name(test: &Test, part: &Address) -> Option<String> {
         let bytes = test.program.locations[at.location.index()].bytes;
         (start..start + i128::from(bytes)).contains(&part.value.0)
     };
-    test.program.addresses.iter().find(holds).map(|address| address.name.clone())
+    test.program.addresses.iter().find(holds).map(|address| address.name.to_string())
 }
 
 /// What the text decides of a program.

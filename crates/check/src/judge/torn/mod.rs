@@ -75,7 +75,7 @@ pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole:
     let name = &test.program.locations[first.location.index()].name;
     // Two instructions that race may access more than what they race for.
     let race = if is_seen(&whole, first.location) { Racing::Shown } else { Racing::Possible };
-    let place = (first.span, name.clone());
+    let place = (first.span, name.to_string());
     match search(test, (model, options, ask), &whole, torn) {
         Searched::Refused(why) => warned(test, whole, &place, (race, why)),
         Searched::Open(why) => opened(whole, &why),

@@ -128,7 +128,7 @@ fn named(program: &Program) -> Vec<(String, Term)> {
     }
     for (at, location) in program.locations.iter().enumerate() {
         if location.role == LocationRole::Data {
-            all.push((location.name.clone(), Term::Memory(LocationId::new(at))));
+            all.push((location.name.to_string(), Term::Memory(LocationId::new(at))));
         }
     }
     all

@@ -62,7 +62,7 @@ fn variable(names: &Names, id: VariableId, cut: &Cut, locations: &mut Vec<Locati
         let name = match (is_element, is_only) {
             (true, _) => element_name(&variable.shown, entry, offset),
             (_, true) => variable.shown.clone(),
-            _ => format!("{}+{offset}", variable.shown),
+            _ => format!("{}+{offset}", variable.shown).into(),
         };
         let space = entry.space.as_ref().map(|(space, _)| *space);
         let ends_tile = entry.tile().is_some_and(|tile| tile > 0 && (offset + bytes) % tile == 0);
@@ -71,7 +71,8 @@ fn variable(names: &Names, id: VariableId, cut: &Cut, locations: &mut Vec<Locati
             _ => bytes,
         };
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let is_unknown = role == LocationRole::Data && names.unknown.contains(&*variable.name);
+        let is_unknown =
+            role == LocationRole::Data && !names.unknown.is_empty() && names.unknown.contains(&*variable.name);
         let thread = match variable.order.1 {
             Instance::Thread(thread) => Some(thread),
             Instance::Only | Instance::Cta(_) => None,
@@ -89,7 +90,7 @@ fn variable(names: &Names, id: VariableId, cut: &Cut, locations: &mut Vec<Locati
             role,
             is_unknown,
             is_given: entry.given.is_some() && !is_unknown,
-            is_persistent: names.persistent.contains_key(&*variable.name),
+            is_persistent: !names.persistent.is_empty() && names.persistent.contains_key(&*variable.name),
             copy_of: None,
             content,
             shape,
@@ -216,7 +217,7 @@ fn address(names: &Names, runs: &SortedMap<VariableId, AddressId>, id: VariableI
     };
     let name = match variable.target {
         Some(_) if variable.atoms.len() == 1 => variable.shown.clone(),
-        Some(_) => format!("{}+{}", variable.shown, atom.offset),
+        Some(_) => format!("{}+{}", variable.shown, atom.offset).into(),
         None => names.locations[atom.location.index()].name.clone(),
     };
     let value = Value(variable.base + offset);

@@ -2,6 +2,7 @@
 //! [`super::atoms`] makes locations of it.
 
 use fencepost_syntax::Span;
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::sorted::SortedSet;
 
 use crate::lower::names::{Name, NameId};
@@ -104,10 +105,10 @@ pub(crate) fn bytes(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -
 }
 
 /// `x`, or `x[2]` for an element of an array.
-pub(crate) fn element_name(shown: &str, entry: &Name, offset: i128) -> String {
+pub(crate) fn element_name(shown: &ShortText, entry: &Name, offset: i128) -> ShortText {
     match entry.length {
-        Some(_) => format!("{shown}[{}]", offset / entry.step),
-        None => shown.to_string(),
+        Some(_) => format!("{shown}[{}]", offset / entry.step).into(),
+        None => shown.clone(),
     }
 }
 

@@ -42,7 +42,7 @@ impl Text<'_> {
         let AddressOperand::Static(address) = operand else { return };
         let address = &self.names.addresses[address.index()];
         if address.value.0 % 8 != 0 {
-            let what = LintKind::MisalignedMbarrier { address: address.name.clone() };
+            let what = LintKind::MisalignedMbarrier { address: address.name.to_string() };
             findings.lint(span, what, sections::MBARRIER_OBJECT);
         }
     }
@@ -60,7 +60,7 @@ impl Text<'_> {
             };
             let address = &self.names.addresses[address.index()];
             if address.value.0 % wanted != 0 {
-                let what = LintKind::MisalignedCopy { address: address.name.clone(), wanted };
+                let what = LintKind::MisalignedCopy { address: address.name.to_string(), wanted };
                 findings.lint(code.span, what, sections::ASYNC_COPY);
             }
         }

@@ -143,12 +143,20 @@ fn cut(names: &mut Names, id: VariableId, part: Part) {
     for atom in &variable.atoms {
         let column = &names.locations[atom.location.index()];
         let name = format!("{} (lanes {first}-{})", column.name, first + part.lanes - 1);
-        let cut = Location { name: name.clone(), ..column.clone() };
+        let cut = Location { name: name.as_str().into(), ..column.clone() };
         let (location, own) = (LocationId::new(names.locations.len()), AddressId::new(names.addresses.len()));
         names.locations.push(cut);
         let value = Value(variable.base + atom.offset + lanes);
         let (generic, canonical) = (own, own);
-        names.addresses.push(Address { name, location, generic, value, canonical, within: 0, proxy: None });
+        names.addresses.push(Address {
+            name: name.into(),
+            location,
+            generic,
+            value,
+            canonical,
+            within: 0,
+            proxy: None,
+        });
     }
 }
 

@@ -60,6 +60,7 @@ const KEEP_FLAGS: [&str; 12] =
 pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: SortedSet<Arc<str>>) -> Scan {
     let mut found = Scan { asked, ..Scan::default() };
     let mut widths: SortedMap<Cow<'_, str>, Widths> = SortedMap::new();
+    let has_one_width = given.is_empty() && names_one_width(body, &found.asked);
     let mut flags = SortedSet::new();
     for statement in body {
         let Statement::Instruction { instruction, .. } = statement else { continue };
@@ -72,7 +73,7 @@ pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: 
             let direct = instruction.operands.iter().find_map(|operand| register_type(register_name(&operand.node)?));
             flags.insert(direct.or(suffix(opcode)).map(|ty| ty.bits));
         }
-        for operand in &instruction.operands {
+        for operand in instruction.operands.iter().filter(|_| !has_one_width) {
             note(&mut widths, opcode, &operand.node);
             if let TreeOperand::Address(address) = &operand.node {
                 note(&mut widths, opcode, &address.base.node);
@@ -81,6 +82,9 @@ pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: 
         }
     }
     found.flags = flags.first().copied().flatten().filter(|_| flags.len() == 1);
+    if has_one_width {
+        return found;
+    }
     let is_long = |name: &str, widths: &Widths| {
         let low = Type { bits: 32, signed: false };
         widths.contains(&(64, 0)) || given.get(name).is_some_and(|value| low.wrap(*value) != *value)
@@ -102,6 +106,25 @@ pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: 
     let mixed = widths.into_iter().filter(|(name, widths)| is_mixed(name, widths));
     found.mixed = mixed.map(|(name, _)| name.into_owned()).collect();
     found
+}
+
+/// Whether all registers that are named have 32 bits, as in most tests: then none has several widths, and none is long.
+fn names_one_width(body: &[Statement], asked: &SortedSet<Arc<str>>) -> bool {
+    let is_usual = |name: &str| matches!(known(name), Some((_, 32, 0)));
+    let is_usual_operand = |operand: &TreeOperand| register_name(operand).is_none_or(is_usual);
+    let is_usual_instruction = |instruction: &Instruction| {
+        instruction.operands.iter().all(|operand| match &operand.node {
+            TreeOperand::Address(address) => {
+                is_usual_operand(&address.base.node) && address.rest.iter().all(|item| is_usual_operand(&item.node))
+            }
+            other => is_usual_operand(other),
+        })
+    };
+    asked.iter().all(|name| is_usual(name))
+        && body.iter().all(|statement| match statement {
+            Statement::Instruction { instruction, .. } => is_usual_instruction(instruction),
+            Statement::Label(_) | Statement::C(_) => true,
+        })
 }
 
 /// The widths in which a register is named, and where its bits begin: each once.

@@ -99,7 +99,7 @@ impl Runner<'_> {
 fn misnamed<'p>(program: &'p Program, event: &Event) -> Option<&'p str> {
     let (EventKind::Read { address, .. } | EventKind::Write { address, .. }) = &event.kind else { return None };
     let address = &program.addresses[address.index()];
-    address.proxy.is_some_and(|proxy| !event.has(proxy)).then_some(&*address.name)
+    address.proxy.is_some_and(|proxy| !event.has(proxy)).then(|| &*address.name)
 }
 
 pub(crate) fn check(program: &Program, unfolding: &Unfolding) -> Result<(), UnfoldError> {
@@ -108,7 +108,7 @@ pub(crate) fn check(program: &Program, unfolding: &Unfolding) -> Result<(), Unfo
         let (Some(location), Some(thread)) = (event.location(), event.thread) else { continue };
         let info = &unfolding.locations[location.index()];
         let span = event.span;
-        let name = || info.name.clone();
+        let name = || info.name.to_string();
         if let Some(name) = misnamed(program, event) {
             return Err(UnfoldError::Misnamed { span, name: name.to_owned() });
         }

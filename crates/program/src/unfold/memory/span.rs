@@ -49,7 +49,7 @@ impl Runner<'_> {
     ) -> Result<Few<AddressId>, UnfoldError> {
         self.locations_from(target, bytes).ok_or_else(|| {
             let (span, location) = (self.span_at(at), self.program.addresses[target.index()].name.clone());
-            self.overrun(at, target, bytes).unwrap_or(UnfoldError::MixedSize { span, location })
+            self.overrun(at, target, bytes).unwrap_or(UnfoldError::MixedSize { span, location: location.to_string() })
         })
     }
 
@@ -223,7 +223,7 @@ impl Runner<'_> {
                 reached = 0;
             } else if reached > wanted {
                 let location = self.program.addresses[target.index()].name.clone();
-                return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location });
+                return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location: location.to_string() });
             }
         }
         Ok(elements)

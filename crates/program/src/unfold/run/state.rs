@@ -124,7 +124,7 @@ impl State {
             at: 0,
             registers,
             control: Control::default(),
-            path: Vec::new(),
+            path: Vec::with_capacity(thread.code.len()),
             constraints: Vec::new(),
             assumptions: Vec::new(),
             known: SortedMap::new(),

@@ -195,7 +195,7 @@ impl Runner<'_> {
         if range.len() != values.len() || !range.iter().all(fits) {
             let location = range.first().map(|first| self.program.addresses[first.index()].name.clone());
             let location = location.unwrap_or_default();
-            return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location });
+            return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location: location.to_string() });
         }
         let given = |value: &Operand| {
             let (value, reads) = self.read_operand(state, *value);
@@ -239,7 +239,10 @@ impl Runner<'_> {
                 Some(from) if offset < limit => {
                     if (self.width(*from) != self.width(*target) && !to_columns) || end > limit {
                         let location = self.program.addresses[from.index()].name.clone();
-                        return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location });
+                        return Err(UnfoldError::MixedSize {
+                            span: self.span_at(state.at),
+                            location: location.to_string(),
+                        });
                     }
                     let read = self.strand_read(state, opened, how(&start.regions[source.0], *from), &[])?;
                     (Expression::Read(read), Reads::from([read]), Some(read))
@@ -268,7 +271,7 @@ impl Runner<'_> {
             let width = self.width(to);
             if self.width(from) != width {
                 let location = self.program.addresses[from.index()].name.clone();
-                return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location });
+                return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location: location.to_string() });
             }
             let kept = (offset..offset + width).filter(|byte| mask >> (byte % 16) & 1 == 1).count() as i128;
             offset += width;

@@ -371,7 +371,7 @@ impl Runner<'_> {
         let location = &self.program.locations[self.location_of(how.target).index()];
         if location.is_persistent && tags.has(Tag::Write) {
             let (span, location) = (self.span_at(state.at), location.name.clone());
-            return Err(UnfoldError::AsynchronousPersist { span, location });
+            return Err(UnfoldError::AsynchronousPersist { span, location: location.to_string() });
         }
         let is_stray = opened.origin == Origin::Stray && tags.has(Tag::TensorMemory);
         let tags = if is_stray { tags.with(Tag::Stray) } else { tags };

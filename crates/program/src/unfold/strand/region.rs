@@ -199,7 +199,12 @@ impl Runner<'_> {
         }
         if reached < bytes {
             let location = self.program.addresses[base.index()].name.clone();
-            return Err(UnfoldError::Overrun { span: self.span_at(state.at), location, bytes, room: reached });
+            return Err(UnfoldError::Overrun {
+                span: self.span_at(state.at),
+                location: location.to_string(),
+                bytes,
+                room: reached,
+            });
         }
         if reached > bytes {
             return Err(self.short(state, base));
@@ -209,7 +214,7 @@ impl Runner<'_> {
 
     pub(crate) fn short(&self, state: &State, base: AddressId) -> UnfoldError {
         let location = self.program.addresses[base.index()].name.clone();
-        UnfoldError::Extent { span: self.span_at(state.at), location }
+        UnfoldError::Extent { span: self.span_at(state.at), location: location.to_string() }
     }
 
     pub(crate) fn bytes(&self, range: &[AddressId]) -> i128 {

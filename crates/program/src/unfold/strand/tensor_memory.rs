@@ -171,7 +171,12 @@ impl Runner<'_> {
             let declared = self.variable(first).len() as i128;
             if declared <= column && column < i128::from(count) {
                 let location = self.program.locations[info.location.index()].name.clone();
-                return Err(UnfoldError::Column { span: self.span_at(state.at), column, count, location });
+                return Err(UnfoldError::Column {
+                    span: self.span_at(state.at),
+                    column,
+                    count,
+                    location: location.to_string(),
+                });
             }
         }
         Ok(())

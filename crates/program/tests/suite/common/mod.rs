@@ -186,9 +186,9 @@ pub(crate) fn alone(text: &str) -> std::collections::BTreeMap<String, i128> {
             _ => {}
         }
     }
-    let names = program.threads[0].registers.iter().map(|register| register.name.clone());
+    let names = program.threads[0].registers.iter().map(|register| register.name.to_string());
     let registers = trace.registers.iter().map(|value| value.evaluate(&mut |leaf| known(&values, leaf)));
-    let locations = unfolding.locations.iter().map(|location| location.name.clone()).zip(memory);
+    let locations = unfolding.locations.iter().map(|location| location.name.to_string()).zip(memory);
     let named = names.zip(registers).filter_map(|(name, value)| Some((name, value?)));
     named.chain(locations).map(|(name, value)| (name, value.0)).collect()
 }

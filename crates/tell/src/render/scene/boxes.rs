@@ -61,7 +61,7 @@ fn column_name(words: &Words<'_>, thread: &ThreadUnfolding) -> String {
     let kernels = words.unfolding.threads.iter().any(|other| other.kernel != thread.kernel);
     match thread.kernel.filter(|_| kernels) {
         Some(kernel) => format!("{}, kernel {}", thread.name, kernel.index()),
-        None => thread.name.clone(),
+        None => thread.name.to_string(),
     }
 }
 

@@ -63,7 +63,7 @@ impl Builder {
             let value = Value(*value);
             let init = EventId::new(index);
             builder.unfolding.locations.push(LocationInfo {
-                name: (*name).to_owned(),
+                name: (*name).into(),
                 initial: value,
                 ty: Type::U32,
                 init,
@@ -85,7 +85,7 @@ impl Builder {
         let thread = ThreadId::new(self.unfolding.threads.len());
         let trace = TraceId::new(self.unfolding.traces.len());
         self.unfolding.threads.push(ThreadUnfolding {
-            name: name.to_owned(),
+            name: name.into(),
             place,
             traces: vec![trace],
             ..ThreadUnfolding::default()
