@@ -144,7 +144,7 @@ pub(crate) struct Names {
     /// What each address is, from the start.
     pub(crate) taken: Vec<(VariableId, i128)>,
     by_offset: SortedMap<(VariableId, i128), AddressId>,
-    by_name: SortedMap<ShortText, NameId>,
+    by_name: BTreeMap<ShortText, NameId>,
     names: Vec<BoxedName>,
     /// Names of memory that survives a crash, and where the test says so.
     pub(crate) persistent: SortedMap<String, Span>,
@@ -170,7 +170,7 @@ impl Names {
             variables: Vec::new(),
             taken: Vec::new(),
             by_offset: SortedMap::new(),
-            by_name: SortedMap::new(),
+            by_name: BTreeMap::new(),
             names: Vec::new(),
             persistent: SortedMap::new(),
             shared_by_use: BTreeMap::new(),
