@@ -124,6 +124,7 @@ impl Run<'_> {
             return self.tensor_error(warp, pc, lane, why);
         }
         let cta = self.warps[warp].cta;
+        self.check_peers(warp, pc, lane, group);
         let is_pair = self.pair(cta, group).len() > 1;
         if group == 2 && !is_pair {
             return self.tensor_error(warp, pc, lane, "the CTA has no peer in its cluster".to_owned());
@@ -195,6 +196,20 @@ impl Run<'_> {
         self.touch_lane(warp, write, lane, region, offset, 4);
         let class = self.taints.class(COLUMNS_GIVEN);
         self.memory.put(region, offset, &column.to_le_bytes(), class);
+    }
+
+    /// The warp must make sure that the other CTA has been launched (9.7.18.7.1).
+    fn check_peers(&mut self, warp: usize, pc: Pc, lane: u32, group: u8) {
+        let own = self.warps[warp].cta;
+        let views = Rc::clone(self.order.views(warp as u32, lane));
+        for peer in self.pair(own, group).into_iter().filter(|peer| *peer != own) {
+            let first = peer * self.warps_per_cta;
+            if !(first..first + self.warps_per_cta).any(|warp| views.known.execution.knows_any(warp)) {
+                let thread = self.thread(warp, lane);
+                let what = Protocol::AccessBeforeStart { owner: peer };
+                self.find(3, pc, Finding::Protocol { pc, thread, what });
+            }
+        }
     }
 
     fn touch_columns(&mut self, warp: usize, record: u32, lane: u32, cta: Cta, column: u32, count: u32) {
