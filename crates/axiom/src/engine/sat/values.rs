@@ -190,8 +190,12 @@ impl Values {
                 let incoming = match known {
                     Some((_, incoming)) => incoming.clone(),
                     None => {
+                        // One by one: thousands of writes have few values, and each of them thousands of times.
                         let domains = sources.iter().filter_map(|(write, _)| self.domains.get(write));
-                        let incoming: SortedSet<Content> = domains.flatten().copied().collect();
+                        let mut incoming = SortedSet::new();
+                        for content in domains.flatten() {
+                            incoming.insert(*content);
+                        }
                         last.insert(location, (sources, incoming.clone()));
                         incoming
                     }
