@@ -104,6 +104,7 @@ reasons! {
         NothingTells { operation: Site, waiter: ThreadName, mbarrier: String },
         TokenWithoutArrival { wait: Site, token: String },
         NeverInitialised { waiter: ThreadName, mbarrier: String },
+        WrongMbarrier { at: Site, uses: MbarrierUse, mbarrier: String, meant: String },
         AskedOnce { at: Site, uses: MbarrierUse, mbarrier: String },
     }
     /// Bytes that an mbarrier is told of (PTX ISA 9.7.15.16).

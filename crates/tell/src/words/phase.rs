@@ -48,6 +48,9 @@ pub(super) fn arriving(reason: &Arriving) -> String {
         Arriving::NeverInitialised { waiter, mbarrier } => {
             format!("{} waits on {mbarrier}, which nobody initialises", waiter.0)
         }
+        Arriving::WrongMbarrier { at, uses, mbarrier, meant } => {
+            format!("{}; it should be {meant}", used(at, *uses, mbarrier))
+        }
         Arriving::AskedOnce { at, uses, mbarrier } => {
             format!("{}, and goes on whatever the answer is", used(at, *uses, mbarrier))
         }

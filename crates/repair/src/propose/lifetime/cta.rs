@@ -88,6 +88,9 @@ fn plans(scene: &Scene<'_>, access: EventId, owner: Place) -> Vec<Vec<Edit>> {
         return vec![vec![cluster]];
     }
     let issuer = scene.thread(access).into_iter().collect::<Vec<ThreadId>>();
+    if let Some(wait) = group_wait(scene, access).filter(|_| scene.place(access) == owner) {
+        return vec![vec![put(issuer, wait, sections::CP_ASYNC_BULK_WAIT_GROUP)]];
+    }
     let Some((wait, home)) = completion_wait(scene, access) else { return vec![vec![cluster]] };
     let own = threads(&|place| place == owner);
     let waits = |to: &[ThreadId]| put(to.to_vec(), &wait, sections::MBARRIER);
@@ -130,6 +133,21 @@ fn same_cluster(a: Place, b: Place) -> bool {
         }
         _ => false,
     }
+}
+
+/// For a bulk operation that completes in a group of its thread.
+fn group_wait(scene: &Scene<'_>, access: EventId) -> Option<&'static str> {
+    let statement = scene.statement(access)?;
+    let has = |word: &str| statement.modifiers.iter().any(|found| found.node == word);
+    if !has("bulk_group") {
+        return None;
+    }
+    let commits = |found: &&fencepost_syntax::instruction::Instruction| {
+        found.modifiers.iter().any(|word| word.node == "commit_group")
+    };
+    let committed = scene.between(scene.at(access), None).iter().any(commits);
+    let wait = "cp.async.bulk.wait_group.read 0;";
+    Some(if committed { wait } else { "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;" })
 }
 
 /// A loop that waits until the operation has told its mbarrier, and whose that is.

@@ -6,7 +6,6 @@
 //! forgotten or mistaken line, and is checked like any other change, with more rounds than the test has too (`rounds`).
 
 pub(crate) mod alternating_parity;
-mod asked_once;
 pub(crate) mod buffer_release;
 mod expected_arrivals;
 mod hanging_wait;
@@ -14,6 +13,7 @@ pub(crate) mod idle_wait;
 mod missing_wait;
 mod parity;
 mod uninitialised;
+mod wrong_mbarrier;
 
 use fencepost_program::EventId;
 use fencepost_syntax::sorted::SharedSort as _;
@@ -36,7 +36,7 @@ const INSERTED: u32 = 6;
 /// whose answer nobody looks at.
 pub(crate) fn odd(scene: &Scene<'_>) -> Vec<Edit> {
     let uses = Uses::new(scene);
-    let mut found = asked_once::plans(scene, &uses);
+    let mut found = wrong_mbarrier::asked_once(scene, &uses);
     found.extend(rounds::apart(scene));
     found.extend(expected_arrivals::mistaken(scene, &uses));
     found.truncate(FIRST);
@@ -50,7 +50,7 @@ pub(crate) fn likely(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     if loops.is_empty() || uses.is_empty() {
         return Vec::new();
     }
-    let mut found = parity::mistaken(scene, &loops, &uses);
+    let mut found = mistaken(scene, &loops, &uses);
     found.extend(missing_wait::missing(scene, &loops, &uses, pair));
     found.truncate(MOST);
     found
@@ -64,7 +64,7 @@ pub(crate) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
     found.extend(uninitialised::tokens(scene, &uses));
     found.extend(uninitialised::objects(scene, &uses));
     found.extend(parity::constants(scene, &loops, &uses));
-    found.extend(parity::mistaken(scene, &loops, &uses));
+    found.extend(mistaken(scene, &loops, &uses));
     found.extend(hanging_wait::asynchronous(scene));
     found.extend(expected_arrivals::missing(scene, &uses));
     // An address that has to be computed makes an arrival no less likely.
@@ -74,6 +74,13 @@ pub(crate) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
     });
     found.truncate(MOST);
     odd(scene).into_iter().chain(found).collect()
+}
+
+/// One line that is not as it should be, beside what is odd by itself.
+fn mistaken(scene: &Scene<'_>, loops: &[loops::Loop], uses: &Uses) -> Vec<Edit> {
+    let mut found = parity::mistaken(scene, loops, uses);
+    found.extend(wrong_mbarrier::mistaken(scene, loops, uses));
+    found
 }
 
 /// A wait with one parity that stands in a loop is right in one of two rounds only.
