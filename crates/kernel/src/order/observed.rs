@@ -44,7 +44,7 @@ struct Observation {
     seen: Seen,
 }
 
-/// What is kept only up to a number.
+/// What is kept only up to a number, or not at all.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Cap {
     /// Strong writes of one place, and reads that have observed them.
