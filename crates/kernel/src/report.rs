@@ -162,6 +162,8 @@ pub enum Protocol {
     /// The tx-count leaves its range.
     TooManyBytes,
     CountOutOfRange(u64),
+    /// A parity that is neither 0 nor 1, before version 9.4.
+    NoParity(u64),
     /// `.noComplete` completed the phase.
     Completed,
     BarrierCount {

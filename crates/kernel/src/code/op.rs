@@ -487,10 +487,12 @@ pub enum Op {
     MbarrierExpect {
         at: Place,
         bytes: Source,
+        scope: Scope,
     },
     MbarrierComplete {
         at: Place,
         bytes: Source,
+        scope: Scope,
     },
     /// With `parity`, `state` is 0 or 1; else it is a token.
     MbarrierWait {

@@ -328,7 +328,7 @@ impl Run<'_> {
         }
     }
 
-    fn misplaced(&mut self, warp: usize, pc: Pc, lane: u32, why: &str) {
+    pub(in crate::run) fn misplaced(&mut self, warp: usize, pc: Pc, lane: u32, why: &str) {
         let thread = self.thread(warp, lane);
         self.find(2, pc, Finding::BadOperand { pc, thread, why: why.to_owned() });
     }
@@ -464,7 +464,15 @@ impl Run<'_> {
             let Some((pieces, bytes)) = self.pieces(warp, pc, lane, &copy) else { continue };
             let is_many = multicast.is_some();
             let reader = self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false);
-            self.read_map(warp, pc, lane, reader, place, address);
+            // A bulk group may follow the copy too, and tells when the map has been read (9.7.10.28.5.3).
+            let mapped = match place {
+                Some(_) => self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false),
+                None => reader,
+            };
+            if place.is_some() {
+                self.warps[warp].groups.open_bulk[lane as usize].push(mapped);
+            }
+            self.read_map(warp, pc, lane, mapped, place, address);
             let read = self.strand_record(warp, pc, Kind::Read, Path::Async(reader));
             self.touch_global(warp, pc, lane, read, reader, &pieces, false);
             for receiver in self.receivers(warp, pc, lane, multicast, own) {
@@ -479,7 +487,7 @@ impl Run<'_> {
                     self.copy_in(warp, region, piece);
                 }
                 self.finish(warp, pc, lane, strand, completion, receiver, is_many, bytes);
-                if is_many {
+                for reader in [is_many.then_some(reader), place.map(|_| mapped)].into_iter().flatten() {
                     self.tell_reader(reader, strand);
                 }
             }

@@ -492,8 +492,8 @@ impl Run<'_> {
                 };
                 self.arrive(warp, pc, active, &arrival);
             }
-            Op::MbarrierExpect { at, bytes } => self.expect(warp, pc, active, *at, *bytes, false),
-            Op::MbarrierComplete { at, bytes } => self.expect(warp, pc, active, *at, *bytes, true),
+            Op::MbarrierExpect { at, bytes, scope } => self.expect(warp, pc, active, (*at, *bytes), *scope, false),
+            Op::MbarrierComplete { at, bytes, scope } => self.expect(warp, pc, active, (*at, *bytes), *scope, true),
             Op::MbarrierWait { at, to, state, parity, order, scope } => {
                 self.mbarrier_wait(warp, pc, active, *at, *to, *state, *parity, *order, *scope);
             }

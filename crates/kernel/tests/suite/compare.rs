@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::program::{Item, Layout, Order, Program};
-use crate::sides::{self, Kernel, Model, Readings};
+use crate::sides::{self, Kernel, Model, Pair, Readings};
 
 /// A disagreement, the graver ones first.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     FalseHangWithDoubts,
     /// Two runs without doubts do not say the same.
     ScheduleMatters,
+    /// Both list a race, and not with the same proxies.
+    OtherProxies,
     /// A race of the axioms that a run without doubts does not list, though it lists others.
     UnlistedRace,
 }
@@ -51,6 +53,41 @@ pub(crate) struct Compared {
     pub(crate) kinds: Vec<Kind>,
 }
 
+/// What a comparison has to know of the program.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Facts {
+    /// An answer of an mbarrier that nobody looks at may be about any phase.
+    pub(crate) peeks: bool,
+    /// A program that is right may have several outcomes.
+    pub(crate) is_free: bool,
+    /// In a litmus test `bar.warp.sync` meets whoever has one with its mask, and need not meet the others.
+    pub(crate) lanes_meet_evenly: bool,
+    /// To invalidate what is no mbarrier is an error to a run, and none to the axioms.
+    pub(crate) invalidates: bool,
+}
+
+impl Facts {
+    fn of(program: &Program) -> Facts {
+        // Strong reads may see one of several writes without a race, and red sums are of any order.
+        let strong =
+            |item: Item| matches!(item, Item::Load { scope: Some(_), .. } | Item::IfZero { scope: Some(_), .. });
+        let shows = program
+            .items()
+            .any(|item| matches!(item, Item::Load { .. } | Item::RemoteLoad { .. } | Item::IfZero { .. }));
+        // Who comes first may show, too.
+        let turns = |item: Item| matches!(item, Item::Lock { .. } | Item::Ticket { .. });
+        // So may which of two strong vectors comes last: what they leave is no determined value.
+        let vectors = |item: Item| matches!(item, Item::Vector { writes: true, order, .. } if order != Order::Weak);
+        let last = program.items().any(turns) || program.items().any(vectors);
+        Facts {
+            peeks: program.items().any(|item| matches!(item, Item::Peek { .. })),
+            is_free: program.items().any(strong) || last || !shows,
+            lanes_meet_evenly: program.lanes_meet_evenly(),
+            invalidates: program.items().any(|item| matches!(item, Item::Inval { .. })),
+        }
+    }
+}
+
 pub(crate) fn compare(program: &Program, readings: Readings) -> Compared {
     let model = sides::model(program, readings);
     let run = |layout: Layout, seed: u64| sides::kernel(program, layout, readings, seed);
@@ -68,9 +105,10 @@ pub(crate) fn compare(program: &Program, readings: Readings) -> Compared {
     let Some(kernel) = others.next() else {
         return Compared { kernel: Kernel { flags: true, ..Kernel::default() }, model, kinds: Vec::new() };
     };
-    let mut found = kinds(program, &kernel, &model);
+    let facts = Facts::of(program);
+    let mut found = kinds(facts, &kernel, &model);
     for other in others {
-        found.extend(kinds(program, &other, &model));
+        found.extend(kinds(facts, &other, &model));
         // Lanes of a warp of which one waits for a phase and another for a flag are doubted.
         let mixes = program.items().any(|item| matches!(item, Item::Await { .. }))
             && program.items().any(|item| matches!(item, Item::Wait { .. }));
@@ -83,7 +121,7 @@ pub(crate) fn compare(program: &Program, readings: Readings) -> Compared {
         }
     }
     if let Some(together) = together {
-        found.extend(kinds(program, &together, &with_items(&model, &program.merged())));
+        found.extend(kinds(facts, &together, &with_items(&model, &program.merged())));
     }
     found.sort_unstable();
     found.dedup();
@@ -97,7 +135,7 @@ fn with_items(model: &Model, item_of: &BTreeMap<u32, u32>) -> Model {
     Model { races: model.races.iter().map(pair).collect(), ..model.clone() }
 }
 
-fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
+pub(crate) fn kinds(facts: Facts, kernel: &Kernel, model: &Model) -> Vec<Kind> {
     let mut kinds = Vec::new();
     let mut add = |is: bool, kind: Kind| {
         if is {
@@ -107,28 +145,14 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
     if kernel.is_proved() {
         add(model.race_free == Some(false) && !model.races.is_empty(), Kind::ProvedButRaces);
         add(model.ends == Some(false), Kind::ProvedButHangs);
-        // An answer that nobody looks at may be about any phase.
-        let peeks = program.items().any(|item| matches!(item, Item::Peek { .. }));
-        let gap = |error: &String| peeks && error.starts_with("parity-aliasing");
+        let gap = |error: &String| facts.peeks && error.starts_with("parity-aliasing");
         let known = model.protocol.iter().all(gap);
         add(model.protocol_kept == Some(false) && !known, Kind::ProvedButBreaksRules);
         let known = known && model.undefined.iter().all(gap);
         add((model.protocol_kept == Some(false) || !model.undefined.is_empty()) && known, Kind::ProvedInAGap);
         add(!model.undefined.iter().all(gap), Kind::ProvedButUndefined);
-        // Strong reads may see one of several writes without a race, and red sums are of any order.
-        let strong =
-            |item: Item| matches!(item, Item::Load { scope: Some(_), .. } | Item::IfZero { scope: Some(_), .. });
-        let shows = program
-            .items()
-            .any(|item| matches!(item, Item::Load { .. } | Item::RemoteLoad { .. } | Item::IfZero { .. }));
-        // Who comes first may show, too.
-        let turns = |item: Item| matches!(item, Item::Lock { .. } | Item::Ticket { .. });
-        // So may which of two strong vectors comes last: what they leave is no determined value.
-        let vectors = |item: Item| matches!(item, Item::Vector { writes: true, order, .. } if order != Order::Weak);
-        let last = program.items().any(turns) || program.items().any(vectors);
-        let free = program.items().any(strong) || last || !shows;
         add(
-            !free && model.race_free == Some(true) && model.outcomes.is_some_and(|count| count > 1),
+            !facts.is_free && model.race_free == Some(true) && model.outcomes.is_some_and(|count| count > 1),
             Kind::ProvedButManyOutcomes,
         );
     }
@@ -141,17 +165,19 @@ fn kinds(program: &Program, kernel: &Kernel, model: &Model) -> Vec<Kind> {
         decided && kernel.races.iter().any(|(a, b)| !model.races.contains(&(*a, *b)) && !races(*a) && !races(*b));
     add(false_race && kernel.is_sure(), Kind::FalseRace);
     add(false_race && !kernel.is_sure(), Kind::FalseRaceWithDoubts);
-    // In a litmus test `bar.warp.sync` meets whoever has one with its mask, and need not meet the others.
-    let false_hang = kernel.hang && model.ends == Some(true) && program.lanes_meet_evenly();
-    add(false_hang && kernel.is_sure(), Kind::FalseHang);
+    let false_hang = kernel.hang && model.ends == Some(true) && facts.lanes_meet_evenly;
+    add(false_hang && !model.warned && kernel.is_sure(), Kind::FalseHang);
     add(kernel.hangs_late && model.ends == Some(true), Kind::FalseHang);
     add(false_hang && !kernel.is_sure(), Kind::FalseHangWithDoubts);
     let errors = !kernel.protocol.is_empty() || !kernel.other.is_empty();
-    // To invalidate what is no mbarrier is an error to a run, and none to the axioms.
-    let errors = errors && !program.items().any(|item| matches!(item, Item::Inval { .. }));
-    add(errors && kernel.is_sure() && model.is_decided() && model.is_clean(), Kind::FalseError);
+    let errors = errors && !facts.invalidates;
+    add(errors && !model.warned && kernel.is_sure() && model.is_decided() && model.is_clean(), Kind::FalseError);
     let no_exit = model.is_decided() && model.all_pairs && model.why.is_empty() && !model.ends_early();
     add(kernel.ends_early() && no_exit, Kind::FalseExit);
+    let others = |(pair, proxies): (&Pair, &(&'static str, &'static str))| {
+        kernel.proxies.get(pair).is_some_and(|own| !own.contains(proxies))
+    };
+    add(decided && kernel.is_sure() && model.proxies.iter().any(others), Kind::OtherProxies);
     let complete =
         kernel.is_sure() && !kernel.one_order && !kernel.hang && kernel.protocol.is_empty() && kernel.other.is_empty();
     // Behind a race that is listed, accesses that come before it may be forgotten.

@@ -9,6 +9,7 @@
 
 mod atomics;
 mod compare;
+mod corpus;
 mod differential;
 mod edits;
 mod elections;
@@ -21,7 +22,9 @@ mod footprint_matrix;
 mod footprint_tcgen05;
 mod footprint_tile;
 mod found;
+mod from_litmus;
 mod locks;
+mod mends;
 mod patterns;
 mod program;
 mod protocols;

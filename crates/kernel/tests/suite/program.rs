@@ -1229,19 +1229,19 @@ fn with_registers(text: &str) -> String {
 }
 
 /// Lanes of a warp come to barriers one by one: `bar` is for the whole warp.
-fn of_lanes(text: &str) -> String {
+pub(crate) fn of_lanes(text: &str) -> String {
     text.replace("bar.sync", "barrier.sync").replace("bar.arrive", "barrier.arrive")
 }
 
 #[derive(Default)]
-struct Lines {
+pub(crate) struct Lines {
     text: String,
     items: BTreeMap<u32, u32>,
     count: u32,
 }
 
 impl Lines {
-    fn line(&mut self, text: &str, item: Option<u32>) {
+    pub(crate) fn line(&mut self, text: &str, item: Option<u32>) {
         self.count += 1;
         if let Some(item) = item {
             self.items.insert(self.count, item);
@@ -1264,7 +1264,7 @@ impl Lines {
         self.line(&format!("S{number}:"), None);
     }
 
-    fn done(self) -> Text {
+    pub(crate) fn done(self) -> Text {
         Text { text: self.text, items: self.items }
     }
 }

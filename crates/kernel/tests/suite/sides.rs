@@ -3,18 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use fencepost_check::look::proxy::proxy_of;
 use fencepost_check::model::readings::Settings;
 use fencepost_check::options::{CrossCheck, Wanted};
-use fencepost_check::{Budget, Models, Options, check, load};
+use fencepost_check::{Budget, Models, Options, Test, check, load};
 use fencepost_kernel::check::{may_be_observed, may_end_early, with_flags};
 use fencepost_kernel::code::{Module, decode};
 use fencepost_kernel::footprint::tensor_map::{Element, TensorMap};
 use fencepost_kernel::launch::{Argument, BufferSpec, Contents, Launch};
 use fencepost_kernel::order::policy::Policy;
+use fencepost_kernel::order::record::Path;
 use fencepost_kernel::report::{Cause, Doubt, Finding, Protocol};
 use fencepost_kernel::run::{self, Credit, Outcome, Run};
 use fencepost_kernel::slice::orders::{Found, in_every_order};
-use fencepost_report::{ProtocolAnswer, RaceAnswer, TerminationAnswer};
+use fencepost_report::{Access, ProtocolAnswer, RaceAnswer, TerminationAnswer};
 use fencepost_syntax::{Source, ptx};
 
 use crate::program::{Layout, Program, Text};
@@ -66,6 +68,8 @@ pub(crate) struct Kernel {
     pub(crate) one_order: bool,
     /// It hangs if a doubted wait comes late.
     pub(crate) hangs_late: bool,
+    /// An instruction without a model.
+    pub(crate) unmodelled: Option<String>,
 }
 
 impl Kernel {
@@ -91,6 +95,8 @@ impl Kernel {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) races: BTreeSet<Pair>,
+    /// The proxies of one example each.
+    pub(crate) proxies: BTreeMap<Pair, (&'static str, &'static str)>,
     /// Findings that are no data races.
     pub(crate) undefined: BTreeSet<String>,
     pub(crate) race_free: Option<bool>,
@@ -98,7 +104,10 @@ pub(crate) struct Model {
     pub(crate) protocol: Vec<String>,
     pub(crate) protocol_kept: Option<bool>,
     pub(crate) outcomes: Option<u64>,
+    pub(crate) executions: Option<u128>,
     pub(crate) all_pairs: bool,
+    /// Of an address that no hardware takes.
+    pub(crate) warned: bool,
     pub(crate) why: String,
 }
 
@@ -120,11 +129,17 @@ impl Model {
 }
 
 pub(crate) fn module(text: &str) -> Module {
-    let (tree, diagnostics) = ptx::parse(text);
-    assert!(diagnostics.is_empty(), "{diagnostics:?}\n{text}");
-    let (module, diagnostics) = decode(&tree);
-    assert!(diagnostics.is_empty() && !module.entries.is_empty(), "{diagnostics:?}\n{text}");
-    module
+    decoded(text).unwrap_or_else(|why| panic!("{why}\n{text}"))
+}
+
+pub(crate) fn decoded(text: &str) -> Result<Module, String> {
+    let (tree, read) = ptx::parse(text);
+    let (module, understood) = decode(&tree);
+    match read.into_iter().chain(understood).next() {
+        Some(diagnostic) => Err(diagnostic.message),
+        None if module.entries.is_empty() => Err("no entry".to_owned()),
+        None => Ok(module),
+    }
 }
 
 pub(crate) fn launch(program: &Program, layout: Layout) -> Launch {
@@ -160,7 +175,13 @@ fn map_of_a_buffer() -> (Vec<Argument>, Vec<BufferSpec>) {
 pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed: u64) -> Kernel {
     let text = program.kernel(layout);
     let module = module(&text.text);
-    let launch = launch(program, layout);
+    let kernel = kernel_of(&text, &module, &launch(program, layout), readings, seed);
+    assert!(kernel.unmodelled.is_none(), "no model for {:?}", kernel.unmodelled);
+    kernel
+}
+
+/// The same of a module with one entry.
+pub(crate) fn kernel_of(text: &Text, module: &Module, launch: &Launch, readings: Readings, seed: u64) -> Kernel {
     let entry = &module.entries[0];
     let options = |credit: Credit| run::Options {
         policy: readings.policy(),
@@ -173,12 +194,12 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
         hold: None,
         elect: run::Elect::First,
     };
-    let once = |credit: Credit| Run::new(&module, entry, &launch, options(credit)).run();
+    let once = |credit: Credit| Run::new(module, entry, launch, options(credit)).run();
     let first = once(Credit::Determined);
     let by_reads = |doubt: &Doubt| matches!(doubt, Doubt::Decided { by: Cause::Read, .. }) || may_end_early(doubt);
     let through_memory = !first.is_clean() && (!first.flags.is_empty() || first.doubts.iter().any(by_reads));
     // Waits for flags that are the same in every run, and turns that threads take.
-    let flags = through_memory.then(|| with_flags(&module, entry, &launch, &first, &options(Credit::Flags))).flatten();
+    let flags = through_memory.then(|| with_flags(module, entry, launch, &first, &options(Credit::Flags))).flatten();
     if std::env::var("FENCEPOST_KERNELS_UNPROVED").is_ok()
         && let Some(outcome) = &flags
     {
@@ -188,20 +209,20 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
         if outcome.is_clean() {
             return Some(outcome);
         }
-        match in_every_order(&module, entry, &launch, &outcome, &options(Credit::Flags)) {
+        match in_every_order(module, entry, launch, &outcome, &options(Credit::Flags)) {
             Found::Every { outcome, .. } | Found::Hang(outcome) => Some(*outcome),
-            Found::Bad(options) => Some(Run::new(&module, entry, &launch, options).run()),
+            Found::Bad(options) => Some(Run::new(module, entry, launch, options).run()),
             Found::Open => None,
         }
     });
     if let Some(outcome) = decided {
-        let mut kernel = of_outcome(&text, &module, outcome);
+        let mut kernel = of_outcome(text, module, outcome);
         kernel.flags = false;
         kernel.one_order = !kernel.is_clean();
         return kernel;
     }
     if first.is_clean() {
-        let mut kernel = of_outcome(&text, &module, first);
+        let mut kernel = of_outcome(text, module, first);
         kernel.flags = false;
         return kernel;
     }
@@ -209,16 +230,27 @@ pub(crate) fn kernel(program: &Program, layout: Layout, readings: Readings, seed
     let observes = first.findings.iter().any(may_be_observed) || first.doubts.iter().any(may_end_early);
     if first.flags.is_empty() && !observes && !may_swap {
         let hold = first.late.iter().next().copied().filter(|_| first.findings.is_empty());
-        let mut kernel = of_outcome(&text, &module, first);
+        let mut kernel = of_outcome(text, module, first);
         if hold.is_some() {
-            let held = Run::new(&module, entry, &launch, run::Options { hold, ..options(Credit::Determined) }).run();
+            let held = Run::new(module, entry, launch, run::Options { hold, ..options(Credit::Determined) }).run();
             kernel.hangs_late = held.findings.iter().any(|finding| matches!(finding, Finding::Hang { .. }));
         }
         return kernel;
     }
-    let mut kernel = of_outcome(&text, &module, once(Credit::Observed));
+    let mut kernel = of_outcome(text, module, once(Credit::Observed));
     kernel.flags = true;
     kernel
+}
+
+fn proxy_name(path: Path) -> &'static str {
+    match path.proxy() {
+        "generic" => "generic proxy",
+        "async" => "async proxy",
+        "tensormap" => "tensormap proxy",
+        // `ld.global.nc` may use it (9.7.10.9).
+        "read-only" => "texture proxy",
+        own => own,
+    }
 }
 
 fn of_outcome(text: &Text, module: &Module, outcome: Outcome) -> Kernel {
@@ -233,7 +265,7 @@ fn of_outcome(text: &Text, module: &Module, outcome: Outcome) -> Kernel {
         match finding {
             Finding::Race { race, .. } => {
                 let (a, b) = (item(race.first.pc), item(race.second.pc));
-                let (p, q) = (race.first.path.proxy(), race.second.path.proxy());
+                let (p, q) = (proxy_name(race.first.path), proxy_name(race.second.path));
                 kernel.races.insert(pair(a, b));
                 kernel.proxies.entry(pair(a, b)).or_default().insert(if a <= b { (p, q) } else { (q, p) });
             }
@@ -244,10 +276,13 @@ fn of_outcome(text: &Text, module: &Module, outcome: Outcome) -> Kernel {
             other => kernel.other.push(format!("{other:?}")),
         }
     }
+    kernel.unmodelled = outcome.doubts.iter().find_map(|doubt| match doubt {
+        Doubt::Unmodelled { text, .. } => Some(text.to_string()),
+        _ => None,
+    });
     let doubt = |doubt: Doubt| match doubt {
         Doubt::Matching { pc, rule } => format!("{rule:?} at {}", item(pc)),
         Doubt::Decided { pc, by } => format!("decided by {by:?} at {}", item(pc)),
-        Doubt::Unmodelled { text, .. } => panic!("no model for {text}"),
         other => format!("{other:?}"),
     };
     kernel.doubts = outcome.doubts.into_iter().map(doubt).collect();
@@ -255,29 +290,47 @@ fn of_outcome(text: &Text, module: &Module, outcome: Outcome) -> Kernel {
 }
 
 pub(crate) fn model(program: &Program, readings: Readings) -> Model {
-    model_with(program, readings.settings())
-}
-
-fn model_with(program: &Program, readings: Settings) -> Model {
     let text = program.litmus();
     let (tests, diagnostics) = load(&Source::new("t.litmus", text.text.clone()));
     assert!(tests.len() == 1, "{diagnostics:?}\n{}", text.text);
+    let item = |access: &Access| text.items.get(&access.line).copied().unwrap_or(u32::MAX);
+    model_of(&tests[0], readings, Duration::from_millis(1500), &item)
+}
+
+/// The same of a test; accesses become items.
+pub(crate) fn model_of(test: &Test, readings: Readings, time: Duration, item: &dyn Fn(&Access) -> u32) -> Model {
     let options = Options {
-        budget: Budget::of_time(Duration::from_millis(1500)),
+        budget: Budget::of_time(time),
         advice: Wanted::No,
         fingerprint: Wanted::No,
         cross_check: CrossCheck::Off,
-        readings,
+        readings: readings.settings(),
         ..Options::default()
     };
     let Some(ptx) = Models::shipped("ptx") else { panic!("there is a model") };
-    let report = check(&tests[0], &ptx, &options).report;
-    let item = |line: u32| text.items.get(&line).copied().unwrap_or(u32::MAX);
-    let mut model = Model { all_pairs: !report.races.more && report.races.rest.is_none(), ..Model::default() };
-    for race in &report.races.pairs {
+    let checked = check(test, &ptx, &options);
+    let events = checked.evidence.accesses.as_ref().or(checked.evidence.unfolding.as_ref());
+    let report = checked.report;
+    let misplaced = [
+        "misaligned",
+        "mbarrier-elsewhere",
+        "column-count",
+        "growing-allocation",
+        "deallocated-count",
+        "unpaired-collective",
+    ];
+    let warned = report.warnings.iter().any(|warning| misplaced.contains(&warning.name.as_str()));
+    let mut model = Model { warned, all_pairs: !report.races.more && report.races.rest.is_none(), ..Model::default() };
+    for (at, race) in report.races.pairs.iter().enumerate() {
         if race.kind.is_race() {
-            model.races.insert(pair(item(race.first.line), item(race.second.line)));
-        } else {
+            let (a, b) = (item(&race.first), item(&race.second));
+            model.races.insert(pair(a, b));
+            if let (Some(((first, second), _)), Some(events)) = (checked.evidence.races.get(at), events) {
+                let (p, q) = (proxy_of(events.event(*first)), proxy_of(events.event(*second)));
+                let (p, q) = if a <= b { (p, q) } else { (q, p) };
+                model.proxies.insert(pair(a, b), (p.name(), q.name()));
+            }
+        } else if item(&race.second) != u32::MAX {
             model.undefined.insert(race.flag.clone());
         }
     }
@@ -287,7 +340,7 @@ fn model_with(program: &Program, readings: Settings) -> Model {
         _ => None,
     };
     model.protocol =
-        report.protocol.errors.iter().map(|error| format!("{} at {}", error.kind, item(error.access.line))).collect();
+        report.protocol.errors.iter().map(|error| format!("{} at {}", error.kind, item(&error.access))).collect();
     model.protocol_kept = match report.protocol.answer {
         ProtocolAnswer::None | ProtocolAnswer::NotAsked => Some(true),
         ProtocolAnswer::Found => Some(false),
@@ -299,6 +352,7 @@ fn model_with(program: &Program, readings: Settings) -> Model {
         _ => None,
     };
     model.outcomes = report.executions.as_ref().filter(|count| count.complete).map(|_| report.outcome_count());
+    model.executions = report.executions.as_ref().filter(|count| count.complete).map(|all| all.count.into());
     model.why = report.why.as_ref().map_or(String::new(), |why| why.message.clone());
     model
 }

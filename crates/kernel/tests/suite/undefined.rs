@@ -360,6 +360,7 @@ fn an_allocation_for_a_pair_of_ctas_is_one_of_both() {
     // Nothing else tells the first CTA that the second has its columns.
     let report = of_pair(&[ALLOC, COPY, TOLD, FREE]);
     assert!(proved(&report), "{report:?}");
+    assert!(report.assumptions.iter().any(|text| text.contains("pair of CTAs")), "{report:?}");
     let report = of_pair(&[ALLOC, COPY, FREE]);
     assert!(races(&report), "{report:?}");
     // One of them comes alone.

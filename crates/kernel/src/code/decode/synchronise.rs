@@ -86,8 +86,14 @@ fn mbarrier(context: &Context) -> Decoded<Op> {
         "init" => Ok(Op::MbarrierInit { at: mbarrier_place(context, 0)?, count: context.from(1, Ty::U32)? }),
         "inval" => Ok(Op::MbarrierInvalidate { at: mbarrier_place(context, 0)? }),
         "arrive" | "arrive_drop" => arrive(context, word == "arrive_drop"),
-        "expect_tx" => Ok(Op::MbarrierExpect { at: mbarrier_place(context, 0)?, bytes: context.from(1, Ty::U32)? }),
-        "complete_tx" => Ok(Op::MbarrierComplete { at: mbarrier_place(context, 0)?, bytes: context.from(1, Ty::U32)? }),
+        "expect_tx" | "complete_tx" => {
+            let (at, bytes) = (mbarrier_place(context, 0)?, context.from(1, Ty::U32)?);
+            let scope = context.scope().unwrap_or(Scope::Cta);
+            Ok(match word {
+                "expect_tx" => Op::MbarrierExpect { at, bytes, scope },
+                _ => Op::MbarrierComplete { at, bytes, scope },
+            })
+        }
         "test_wait" | "try_wait" => Ok(Op::MbarrierWait {
             to: context.to(0)?,
             at: mbarrier_place(context, 1)?,

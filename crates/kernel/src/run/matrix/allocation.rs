@@ -18,6 +18,7 @@ use crate::run::taint::COLUMNS as COLUMNS_GIVEN;
 use crate::run::warp::Block;
 
 const COLUMNS: u32 = 512;
+const TOGETHER: &str = "tcgen05.alloc and .dealloc of a pair of CTAs are over in both before either goes on";
 /// Allocations of a CTA that are kept.
 const MOST: usize = 4096;
 
@@ -83,8 +84,8 @@ impl Run<'_> {
         }
     }
 
-    /// An operation of a pair of CTAs is one of both: each comes to it with a warp, and both go on together (9.7.18.5).
-    /// False if the other has yet to come.
+    /// An operation of a pair of CTAs is one of both: each comes to it with a warp, and both go on together (9.7.18.5). That each
+    /// then knows that the other has come is not written there; CUTLASS relies on it. False if the other has yet to come.
     fn meet_peer(&mut self, warp: usize, active: u32, index: u32) -> bool {
         let cta = self.warps[warp].cta;
         let Some(known) = self.tensor[(cta ^ 1) as usize].met.get(index as usize).cloned() else {
@@ -92,6 +93,7 @@ impl Run<'_> {
             return false;
         };
         self.order.change(warp as u32, active, |views, _| Rc::make_mut(&mut views.known).include_execution(&known));
+        self.assumed.insert(TOGETHER);
         self.warps[warp].meeting = None;
         true
     }

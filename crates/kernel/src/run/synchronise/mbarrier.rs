@@ -13,6 +13,8 @@ use crate::run::warp::{Asked, Block, Question, lanes};
 use crate::run::watch::{End, Mark};
 
 const MOST_COUNT: u64 = (1 << 20) - 1;
+/// The version of the ISA whose waits take the parity of their operand, times ten (9.7.15.16.19).
+const TAKES_PARITY: u32 = 94;
 
 pub(in crate::run) struct Mbarrier {
     object: Object,
@@ -172,6 +174,9 @@ impl Run<'_> {
         self.effect(warp, pc, active);
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, arrival.place) else { continue };
+            if arrival.token.is_some() && cta != self.warps[warp].cta {
+                self.misplaced(warp, pc, lane, "an arrival that returns a state is for mbarriers of the own CTA");
+            }
             self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Mbarrier);
             for operand in [Some(arrival.count), arrival.expect].into_iter().flatten() {
                 self.decide(warp, pc, 1 << lane, operand);
@@ -237,8 +242,8 @@ impl Run<'_> {
         warp: usize,
         pc: Pc,
         active: u32,
-        place: Place,
-        bytes: Source,
+        (place, bytes): (Place, Source),
+        scope: Scope,
         complete: bool,
     ) {
         self.effect(warp, pc, active);
@@ -249,11 +254,18 @@ impl Run<'_> {
             let bytes = self.warps[warp].get(bytes, lane) as i64;
             let (own, time) = (self.warps[warp].cta, self.order.time(warp as u32));
             let sent = Rc::clone(self.order.views(warp as u32, lane)).sent(own, warp as u32, 1 << lane, time);
+            let published = self.released_by_fences(warp, lane);
             let Some(mbarrier) = self.mbarriers.get_mut(&(cta, at)) else {
                 self.not_an_mbarrier(warp, pc, lane);
                 continue;
             };
+            // A fence and this are a release pattern (8.8).
+            for (released, known) in published {
+                publish(&mut mbarrier.published, Published { cta: own, seen: scope, released, known });
+            }
             if complete {
+                // The phase is not over before: who waits for it has waited for what comes before this.
+                mbarrier.executed.get_or_insert_default().include_execution(&sent);
                 mbarrier.bytes -= bytes;
             } else {
                 mbarrier.bytes += bytes;
@@ -457,6 +469,7 @@ impl Run<'_> {
                 continue;
             };
             let state = self.warps[warp].get(state, lane);
+            let is_no_parity = parity && self.version < TAKES_PARITY && state > 1;
             let (complete, phase) = if parity {
                 // The phase with this parity is complete, and the one after it is not.
                 let over = u64::from(mbarrier.phase & 1) != state & 1;
@@ -475,6 +488,10 @@ impl Run<'_> {
                 (now > of, i64::from(of))
             };
             let object = mbarrier.object;
+            if is_no_parity {
+                let thread = self.thread(warp, lane);
+                self.find(3, pc, Finding::Protocol { pc, thread, what: Protocol::NoParity(state) });
+            }
             let asked = self.warps[warp].asked[lane as usize];
             let effects = self.warps[warp].effects[lane as usize];
             let again = asked.pc == pc && asked.address == at && asked.state == state && asked.times > 0;

@@ -162,6 +162,9 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
         Protocol::CountOutOfRange(count) => {
             (format!("the count is {count}; it must be 1 to {}", (1 << 20) - 1), sections::MBARRIER)
         }
+        Protocol::NoParity(state) => {
+            (format!("the parity is {state}; up to version 9.1 it must be 0 or 1"), sections::MBARRIER)
+        }
         Protocol::Completed => ("an arrival with .noComplete completes the phase".to_owned(), sections::MBARRIER),
         Protocol::BarrierCount { id, given, expected } => {
             (format!("barrier {id} is used for {given} threads while {expected} are awaited"), sections::BAR)
