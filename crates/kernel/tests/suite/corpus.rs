@@ -39,7 +39,7 @@ fn files(root: &Path) -> Vec<PathBuf> {
 }
 
 fn tests_of(path: &Path) -> Vec<Test> {
-    load(&Source::new(&path.display().to_string(), std::fs::read_to_string(path).unwrap())).0
+    load(&Source::new(path.display().to_string(), std::fs::read_to_string(path).unwrap())).0
 }
 
 /// Of comparisons: each test is compared under the weakest readings and under the strongest.
