@@ -52,6 +52,16 @@ pub(crate) fn pairs(root: &Path) -> Vec<Pair> {
     found
 }
 
+/// The tests of a folder, by name, that are right.
+pub(crate) fn right(root: &Path, folder: &str) -> Vec<String> {
+    let corpus = root.join("corpus");
+    let mut files = Vec::new();
+    below(&corpus.join(folder), &mut files);
+    files.sort();
+    let known = files.iter().filter_map(|file| known(&corpus, file));
+    known.filter(|it| it.is_wrong == Some(false)).map(|it| it.name).collect()
+}
+
 fn below(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
