@@ -36,6 +36,8 @@ struct Known {
     /// Whether something is wrong; None where that is not said, or contested.
     is_wrong: Option<bool>,
     verdict: String,
+    /// Nothing is found beside that.
+    is_clean: bool,
 }
 
 /// All of them, by name.
@@ -59,7 +61,7 @@ pub(crate) fn right(root: &Path, folder: &str) -> Vec<String> {
     below(&corpus.join(folder), &mut files);
     files.sort();
     let known = files.iter().filter_map(|file| known(&corpus, file));
-    known.filter(|it| it.is_wrong == Some(false)).map(|it| it.name).collect()
+    known.filter(|it| it.is_wrong == Some(false) && it.is_clean).map(|it| it.name).collect()
 }
 
 fn below(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -87,6 +89,7 @@ fn known(corpus: &Path, file: &Path) -> Option<Known> {
         folder: file.parent()?.to_owned(),
         questions: questions(&test),
         is_wrong: is_wrong(&test, &line),
+        is_clean: line.finds.is_empty(),
         verdict: line.verdict,
         test,
     })
