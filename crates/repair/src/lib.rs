@@ -12,6 +12,7 @@
 mod advise;
 mod crash;
 mod edit;
+mod engines;
 pub mod fix;
 mod hang;
 mod lacking;

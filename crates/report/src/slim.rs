@@ -61,8 +61,10 @@ pub struct SlimSet {
     pub most: bool,
     /// Why the second engine did not confirm it; null where it did.
     pub second_engine: Option<WhyUnknown>,
-    /// Why two more rounds of its loops were not decided; null where they were.
+    /// Why two more rounds of its loops were not decided; null where they were, and where there is no loop.
     pub more_rounds: Option<WhyUnknown>,
+    /// How often loops were unrolled for that, two more than the answers needed; null where there is no loop.
+    pub unrolled: Option<u32>,
     /// Whether the changes have a place in the source text.
     pub writable: bool,
 }

@@ -36,6 +36,8 @@ struct Known {
     /// Whether something is wrong; None where that is not said, or contested.
     is_wrong: Option<bool>,
     verdict: String,
+    /// Nothing is found beside that.
+    is_clean: bool,
 }
 
 /// All of them, by name.
@@ -50,6 +52,16 @@ pub(crate) fn pairs(root: &Path) -> Vec<Pair> {
         found.extend(known.iter().filter(|it| it.is_wrong == Some(true)).filter_map(|it| nearest(it, &known)));
     }
     found
+}
+
+/// The tests of a folder, by name, that are right.
+pub(crate) fn right(root: &Path, folder: &str) -> Vec<String> {
+    let corpus = root.join("corpus");
+    let mut files = Vec::new();
+    below(&corpus.join(folder), &mut files);
+    files.sort();
+    let known = files.iter().filter_map(|file| known(&corpus, file));
+    known.filter(|it| it.is_wrong == Some(false) && it.is_clean).map(|it| it.name).collect()
 }
 
 fn below(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -77,6 +89,7 @@ fn known(corpus: &Path, file: &Path) -> Option<Known> {
         folder: file.parent()?.to_owned(),
         questions: questions(&test),
         is_wrong: is_wrong(&test, &line),
+        is_clean: line.finds.is_empty(),
         verdict: line.verdict,
         test,
     })

@@ -33,6 +33,29 @@ fn the_cheapest_repair_of_message_passing_is_a_release_and_an_acquire() {
 }
 
 #[test]
+fn a_repair_is_confirmed_with_two_more_rounds_than_it_was_found_with() {
+    let path = root().join("corpus/loops/Retry-deepened.litmus");
+    let text = std::fs::read_to_string(path).expect("the test");
+    // Each of three threads may fail twice, so the answer is known with three rounds and not with two.
+    let broken = text.replacen("atom.relaxed.gpu", "atom.relaxed.cta", 1);
+    let told = fixed(&broken, &[]);
+    assert!(told.out.contains("confirmed by two more rounds of its loops"), "{}{}", told.out, told.err);
+    let run = fixed(&broken, &["--json"]);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!(report["repair"]["unrolled"], 5, "{}", run.out);
+    assert_eq!(report["repair"]["more_rounds"], serde_json::Value::Null, "{}", run.out);
+}
+
+#[test]
+fn nothing_is_said_of_more_rounds_where_there_is_no_loop() {
+    let told = fixed(MP, &[]);
+    assert!(told.out.contains("repaired") && !told.out.contains("rounds"), "{}", told.out);
+    let run = fixed(MP, &["--json"]);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!(report["repair"]["unrolled"], serde_json::Value::Null, "{}", run.out);
+}
+
+#[test]
 fn a_repair_is_written_into_the_file_and_leaves_the_rest() {
     let folder = Folder::new();
     folder.write("t.litmus", MP);

@@ -31,6 +31,22 @@ fn a_release_and_an_acquire_make_two_fences_redundant() {
 }
 
 #[test]
+fn more_rounds_are_two_more_than_the_answers_needed_and_only_where_there_are_loops() {
+    let unrolled = |text: &str| {
+        let run = slimmed(text, &["--json"]);
+        let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+        (report["together"]["unrolled"].clone(), report["together"]["more_rounds"].clone())
+    };
+    let null = serde_json::Value::Null;
+    assert_eq!(unrolled(MP), (null.clone(), null.clone()));
+    assert!(!slimmed(MP, &[]).out.contains("rounds"));
+    // Each of three threads may fail twice, so the answer is known with three rounds and not with two.
+    let path = root().join("corpus/loops/Retry-deepened.litmus");
+    let text = std::fs::read_to_string(path).expect("the test").replacen("atom.relaxed", "atom.acq_rel", 1);
+    assert_eq!(unrolled(&text), (5.into(), null), "and it is decided");
+}
+
+#[test]
 fn the_best_set_is_written_into_the_file_and_leaves_the_rest() {
     let folder = Folder::new();
     folder.write("t.litmus", MP);

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fencepost_check::judge::deepen;
 use fencepost_check::judge::found::{Answers, Aspect};
 use fencepost_check::judge::readings::{self, Runs};
+use fencepost_check::look::executions::EngineName;
 use fencepost_check::look::race::Meaning;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::{CrossCheck, EngineChoice, Options, Outcomes, Wanted};
@@ -24,6 +25,7 @@ use super::effort::{self, Effort};
 use super::space::changed_program;
 use super::want::Want;
 use crate::edit::Edit;
+use crate::engines;
 
 /// What is wrong with a changed test.
 #[derive(Clone, PartialEq, Debug)]
@@ -34,6 +36,15 @@ pub(super) enum Judged {
     /// Something that must be possible is not, the change has no meaning, or what it leads to is undefined otherwise.
     Lost,
     Open(Why),
+}
+
+/// What came of a repair that is looked at again.
+struct Again {
+    judged: Judged,
+    /// How often loops were unrolled for it.
+    bound: u32,
+    /// One run decides for all executions.
+    is_one_run: bool,
 }
 
 pub(super) struct Oracle<'o> {
@@ -244,19 +255,51 @@ impl<'o> Oracle<'o> {
 
     /// The same for a repair: under every reading, with more rounds of its loops, and with this engine.
     pub(super) fn confirm(&self, edits: &[&Edit], engine: EngineChoice, rounds: u32) -> Judged {
-        let _entered = self.effort.confirming();
-        match self.confirmed(edits, engine, rounds) {
-            Judged::Wrong => Judged::Wrong,
-            judged => limits::ended().map_or(judged, |ended| Judged::Open(ended.into())),
-        }
+        self.confirmed(edits, engine, self.whole.bound + rounds).judged
     }
 
-    fn confirmed(&self, edits: &[&Edit], engine: EngineChoice, rounds: u32) -> Judged {
-        let Some((_, program)) = changed_program(&self.test.litmus, edits) else { return Judged::Lost };
+    /// The same by each engine alone, and how often loops were unrolled for that.
+    pub(super) fn confirm_by_both(&self, edits: &[&Edit]) -> (Judged, u32) {
+        let by = |engine| self.confirmed(edits, engine, self.whole.bound);
+        let (sat, enumerated) = (by(EngineChoice::Sat), by(EngineChoice::Enumerate));
+        let bound = sat.bound.max(enumerated.bound);
+        let open = |judged| match judged {
+            Judged::Right => Ok(None),
+            Judged::Open(why) => Ok(Some(why)),
+            wrong @ (Judged::Wrong | Judged::Lost) => Err(wrong),
+        };
+        let judged = match (open(sat.judged), open(enumerated.judged)) {
+            (Err(wrong), _) | (_, Err(wrong)) => wrong,
+            (Ok(sat), Ok(enumerated)) => {
+                let is_one_run = || by(EngineChoice::Auto).is_one_run;
+                engines::second(sat, enumerated, is_one_run).map_or(Judged::Right, Judged::Open)
+            }
+        };
+        (judged, bound)
+    }
+
+    /// Whether it is one with loops unrolled so often.
+    pub(super) fn confirm_unrolled(&self, edits: &[&Edit], bound: u32) -> Judged {
+        self.confirmed(edits, EngineChoice::Auto, bound).judged
+    }
+
+    fn confirmed(&self, edits: &[&Edit], engine: EngineChoice, bound: u32) -> Again {
+        let _entered = self.effort.confirming();
+        let again = self.again(edits, engine, bound);
+        let judged = match again.judged {
+            Judged::Wrong => Judged::Wrong,
+            judged => limits::ended().map_or(judged, |ended| Judged::Open(ended.into())),
+        };
+        Again { judged, ..again }
+    }
+
+    fn again(&self, edits: &[&Edit], engine: EngineChoice, bound: u32) -> Again {
+        let again = |judged| Again { judged, bound, is_one_run: false };
+        let Some((_, program)) = changed_program(&self.test.litmus, edits) else { return again(Judged::Lost) };
         let test = self.test.with_program(program);
         let options = Options {
             engine,
-            bound: self.whole.bound + rounds,
+            bound,
             outcomes: Outcomes::Capped,
             advice: Wanted::No,
             fingerprint: Wanted::No,
@@ -264,7 +307,7 @@ impl<'o> Oracle<'o> {
         };
         let answers = readings::answers(&test, self.model, &options);
         if let Some(why) = &answers.refused {
-            return Judged::Open(why.clone());
+            return again(Judged::Open(why.clone()));
         }
         let mut judged = self.of_wants(&answers);
         for aspect in [Aspect::Races, Aspect::Protocol, Aspect::Termination] {
@@ -274,6 +317,7 @@ impl<'o> Oracle<'o> {
                 _ => judged,
             };
         }
-        judged
+        let is_one_run = answers.engine == Some(EngineName::OneRun);
+        Again { judged, bound: answers.deepened.unwrap_or(bound), is_one_run }
     }
 }

@@ -17,6 +17,7 @@ use super::space::{Space, changed_program};
 use super::states::Kept;
 use super::told;
 use crate::edit::{Change, Edit, text};
+use crate::scene::loops;
 
 /// More rounds of loops than a repair was found with, for which it must be one too.
 pub(super) const MORE_ROUNDS: u32 = 2;
@@ -38,6 +39,13 @@ pub(super) enum Outcome {
 pub(super) struct Found {
     pub(super) repair: Repair,
     pub(super) text: Option<String>,
+}
+
+/// Why the other engine, and more rounds, did not decide a repair, and how often its loops were unrolled for these.
+struct Confirmed {
+    second_engine: Option<WhyUnknown>,
+    more_rounds: Option<WhyUnknown>,
+    unrolled: Option<u32>,
 }
 
 /// A version of the program, and the repair that was found for it.
@@ -314,9 +322,9 @@ impl<'r> Run<'r> {
         // Those further up come first.
         all.shared_sort_by(|one, other| one.choices.cmp(&other.choices));
         let mut all = all.into_iter();
-        let (chosen, second_engine, more_rounds) = all.find_map(|chosen| {
-            let (second, more) = self.confirmed(&search.edits(&chosen.choices))?;
-            Some((chosen, second, more))
+        let (chosen, confirmed) = all.find_map(|chosen| {
+            let confirmed = self.confirmed(&search.edits(&chosen.choices))?;
+            Some((chosen, confirmed))
         })?;
         let (changes, text) = self.told(search, &chosen);
         let alternatives: Vec<Vec<FixChange>> = all.map(|it| self.told(search, &it).0).collect();
@@ -327,18 +335,28 @@ impl<'r> Run<'r> {
         alternatives.truncate(MOST_ALTERNATIVES);
         let cost = chosen.cost;
         let writable = text.is_some();
-        let repair = Repair { changes, cost, cheapest, alternatives, second_engine, more_rounds, writable };
+        let Confirmed { second_engine, more_rounds, unrolled } = confirmed;
+        let repair = Repair { changes, cost, cheapest, alternatives, second_engine, more_rounds, unrolled, writable };
         Some(Found { repair, text })
     }
 
-    /// Why the other engine, and more rounds, did not decide it; None where one of them finds something wrong.
-    fn confirmed(&self, edits: &[&Edit]) -> Option<(Option<WhyUnknown>, Option<WhyUnknown>)> {
-        let open = |engine, rounds| match self.oracle.confirm(edits, engine, rounds) {
+    /// What confirms it; None where something finds that it is wrong.
+    fn confirmed(&self, edits: &[&Edit]) -> Option<Confirmed> {
+        let open = |judged| match judged {
             Judged::Right => Some(None),
             Judged::Open(why) => Some(Some(WhyUnknown::new(&why, &self.oracle.test.source))),
             Judged::Wrong | Judged::Lost => None,
         };
-        Some((open(EngineChoice::Sat, 0)?, open(EngineChoice::Auto, MORE_ROUNDS)?))
+        let (judged, bound) = self.oracle.confirm_by_both(edits);
+        let second_engine = open(judged)?;
+        let (_, program) = changed_program(&self.oracle.test.litmus, edits)?;
+        // Without a loop there is nothing to unroll, and nothing to say of more rounds.
+        let unrolled = loops::goes_back(&program).then_some(bound + MORE_ROUNDS);
+        let more_rounds = match unrolled {
+            Some(bound) => open(self.oracle.confirm_unrolled(edits, bound))?,
+            None => None,
+        };
+        Some(Confirmed { second_engine, more_rounds, unrolled })
     }
 
     /// The changes as data, and the text with them.

@@ -1,6 +1,7 @@
 //! The loops of a text that do more than to wait, and what their registers are.
 
 use fencepost_program::ThreadId;
+use fencepost_program::program::{self, Operation, Program};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Litmus, Statement};
 
@@ -62,6 +63,15 @@ pub(crate) fn all(litmus: &Litmus) -> Vec<Loop> {
         }
     }
     found
+}
+
+/// Whether a thread may come to an instruction again, if only to wait.
+pub(crate) fn goes_back(program: &Program) -> bool {
+    let is_back = |(at, instruction): (usize, &program::Instruction)| match instruction.operation {
+        Operation::Branch { target } | Operation::BranchIf { target, .. } => target.0 as usize <= at,
+        _ => false,
+    };
+    program.threads.iter().any(|thread| thread.code.iter().enumerate().any(is_back))
 }
 
 pub(crate) fn innermost(loops: &[Loop], thread: ThreadId, at: usize) -> Option<Loop> {

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fencepost_check::judge::deepen;
 use fencepost_check::judge::found::{Answers, Aspect};
 use fencepost_check::judge::readings::{self, Runs};
+use fencepost_check::look::executions::EngineName;
 use fencepost_check::look::race::RaceKey;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::{CrossCheck, EngineChoice, Options, Outcomes, Wanted};
@@ -18,6 +19,7 @@ use fencepost_program::RegisterId;
 use fencepost_program::program::{Program, Term};
 use fencepost_report::answer::Answer;
 use fencepost_report::why::{Undecided, Why};
+use fencepost_syntax::limits;
 use fencepost_syntax::sorted::SharedSort as _;
 
 use super::space::{Choices, Space};
@@ -50,12 +52,17 @@ pub(super) struct Difference {
 pub(super) struct Known {
     pub(super) answers: Vec<(Aspect, Answer)>,
     pub(super) flags: BTreeSet<RaceKey>,
+    /// How often loops were unrolled, if more often than was asked for.
+    deepened: Option<u32>,
+    /// One run decides for all executions.
+    is_one_run: bool,
 }
 
 impl Known {
     fn new(found: &Answers) -> Known {
         let answers = found.aspects().map(|aspect| (aspect, found.answer(aspect))).collect();
-        Known { answers, flags: found.flagged().cloned().collect() }
+        let is_one_run = found.engine == Some(EngineName::OneRun);
+        Known { answers, flags: found.flagged().cloned().collect(), deepened: found.deepened, is_one_run }
     }
 
     /// Why something is not known, if something is not.
@@ -68,8 +75,11 @@ impl Known {
     }
 }
 
-/// How a check is repeated: by which engine, and with how many rounds of loops more.
+/// How a check is repeated: by which engine, and with how many rounds of loops more than the answers of the test needed.
 pub(super) type Way = (EngineChoice, u32);
+
+/// Work for an engine alone that takes turns with the other otherwise.
+const ALONE: u64 = 2_500_000;
 
 pub(super) struct Oracle<'o> {
     pub(super) test: &'o Test,
@@ -97,7 +107,7 @@ enum Stage {
 impl<'o> Oracle<'o> {
     /// Or why the test itself has no answer.
     pub(super) fn new(test: &'o Test, model: &'o LoadedModel, options: &'o Options) -> Result<Oracle<'o>, Why> {
-        let original = answers(test, model, options, (options.engine, 0))?;
+        let original = answers(test, model, options, options.engine)?;
         Ok(Oracle {
             test,
             model,
@@ -170,13 +180,15 @@ impl<'o> Oracle<'o> {
 
     fn stage(&self, test: &Test, stage: Stage) -> Judged {
         if stage == Stage::All {
-            return match answers(test, self.model, self.options, (self.options.engine, 0)) {
+            return match answers(test, self.model, self.options, self.options.engine) {
                 Ok(known) => compared(&self.original, &known),
                 Err(why) => Judged::Open(why),
             };
         }
         let wanted = |is: bool| if is { Wanted::Yes } else { Wanted::No };
         let options = Options {
+            // Without questions nothing says that an answer is open, so nothing unrolls further.
+            bound: self.unrolled(0),
             // Races are looked for in what is counted.
             outcomes: if stage == Stage::Races { Outcomes::Capped } else { Outcomes::Skip },
             questions: wanted(stage != Stage::Ends),
@@ -218,9 +230,29 @@ impl<'o> Oracle<'o> {
             Ok(known) => known,
             Err(why) => return Judged::Open(why),
         };
-        match answers(&self.test.with_program(program), self.model, self.options, way) {
+        match self.answers_by(&self.test.with_program(program), way) {
             Ok(known) => compared(&original, &known),
             Err(why) => Judged::Open(why),
+        }
+    }
+
+    /// Whether the answers of the test are those of one run, which neither engine looked for.
+    pub(super) fn is_one_run(&self) -> bool {
+        self.original_by((EngineChoice::Auto, 0)).is_ok_and(|known| known.is_one_run)
+    }
+
+    /// How often loops are unrolled with so many rounds more.
+    pub(super) fn unrolled(&self, rounds: u32) -> u32 {
+        self.original.deepened.unwrap_or(self.options.bound) + rounds
+    }
+
+    fn answers_by(&self, test: &Test, (engine, rounds): Way) -> Result<Known, Why> {
+        let bound = if rounds == 0 { self.options.bound } else { self.unrolled(rounds) };
+        let _entered = (engine == EngineChoice::Enumerate).then(|| limits::enter_work(ALONE));
+        let known = answers(test, self.model, &Options { bound, ..self.options.clone() }, engine)?;
+        match limits::ended().filter(|_| engine == EngineChoice::Enumerate) {
+            Some(ended) => Err(ended.into()),
+            None => Ok(known),
         }
     }
 
@@ -230,7 +262,7 @@ impl<'o> Oracle<'o> {
         }
         let known = self.repeated.borrow().iter().find(|(own, _)| *own == way).map(|(_, known)| known.clone());
         known.unwrap_or_else(|| {
-            let known = answers(self.test, self.model, self.options, way);
+            let known = self.answers_by(self.test, way);
             self.repeated.borrow_mut().push((way, known.clone()));
             known
         })
@@ -238,15 +270,9 @@ impl<'o> Oracle<'o> {
 }
 
 /// The answers under every reading; why there are none, where one is not known.
-fn answers(test: &Test, model: &LoadedModel, options: &Options, (engine, rounds): Way) -> Result<Known, Why> {
-    let options = Options {
-        engine,
-        bound: options.bound + rounds,
-        outcomes: Outcomes::Capped,
-        advice: Wanted::No,
-        fingerprint: Wanted::No,
-        ..options.clone()
-    };
+fn answers(test: &Test, model: &LoadedModel, options: &Options, engine: EngineChoice) -> Result<Known, Why> {
+    let options =
+        Options { engine, outcomes: Outcomes::Capped, advice: Wanted::No, fingerprint: Wanted::No, ..options.clone() };
     let answers = readings::answers(test, model, &options);
     if let Some(why) = &answers.refused {
         return Err(why.clone());

@@ -17,12 +17,15 @@ use fencepost_syntax::sorted::SharedSort as _;
 use super::most::{Fitting, Rule, most};
 use super::oracle::{Difference, Judged, Oracle, Way};
 use super::space::{Choices, Space};
+use crate::engines;
+use crate::scene::loops;
 
 /// More rounds of loops than the answers were found with, for which they must stay too.
 const MORE_ROUNDS: u32 = 2;
 
-/// How an offer is checked again: under every reading, by the other engine, with more rounds of its loops.
-const WAYS: [Way; 3] = [(EngineChoice::Auto, 0), (EngineChoice::Sat, 0), (EngineChoice::Auto, MORE_ROUNDS)];
+/// How an offer is checked again: under every reading, by each engine alone, with more rounds of its loops.
+const WAYS: [Way; 4] =
+    [(EngineChoice::Auto, 0), (EngineChoice::Sat, 0), (EngineChoice::Enumerate, 0), (EngineChoice::Auto, MORE_ROUNDS)];
 
 /// What the search found.
 pub(super) struct Found {
@@ -71,6 +74,8 @@ pub(super) struct Together {
     pub(super) choices: Choices,
     pub(super) second_engine: Option<Why>,
     pub(super) more_rounds: Option<Why>,
+    /// How often loops were unrolled for these; None where there is no loop.
+    pub(super) unrolled: Option<u32>,
 }
 
 impl<'s> Search<'s> {
@@ -151,8 +156,13 @@ impl<'s> Search<'s> {
     /// Checks a set again in every way. One that another way does not leave unchanged is refused.
     fn confirmed(&mut self, choices: &Choices) -> Option<Together> {
         let (space, oracle) = (self.space, self.oracle);
+        let unrolled = loops::goes_back(&oracle.test.program).then(|| oracle.unrolled(MORE_ROUNDS));
         let mut open = Vec::new();
         for (number, way) in WAYS.into_iter().enumerate() {
+            if way.1 > 0 && unrolled.is_none() {
+                open.push(None);
+                continue;
+            }
             let judged = oracle.confirm(space, choices, way);
             match judged {
                 Judged::Same => open.push(None),
@@ -164,8 +174,9 @@ impl<'s> Search<'s> {
                 }
             }
         }
-        let more_rounds = open.pop().flatten();
-        Some(Together { choices: choices.clone(), second_engine: open.pop().flatten(), more_rounds })
+        let (more_rounds, enumerated, sat) = (open.pop().flatten(), open.pop().flatten(), open.pop().flatten());
+        let second_engine = engines::second(sat, enumerated, || oracle.is_one_run());
+        Some(Together { choices: choices.clone(), second_engine, more_rounds, unrolled })
     }
 
     /// Learns from a set that is no answer.

@@ -66,6 +66,7 @@ fn together(test: &Test, space: &Space, set: &Together) -> (SlimSet, Option<Stri
         most: true,
         second_engine: set.second_engine.as_ref().map(why),
         more_rounds: set.more_rounds.as_ref().map(why),
+        unrolled: set.unrolled,
         writable: text.is_some(),
     };
     (set, text)

@@ -68,13 +68,9 @@ fn repaired(text: &mut String, report: &FixReport, repair: &Repair) {
         true => writeln!(text, "  nothing cheaper among {changes} is a repair ({asked} checked)"),
         false => writeln!(text, "  cheaper ones among {changes} were not decided ({asked} checked)"),
     };
-    for (why, who) in
-        [(&repair.second_engine, "the other engine"), (&repair.more_rounds, "two more rounds of its loops")]
-    {
-        let _ = match why {
-            None => writeln!(text, "  confirmed by {who}"),
-            Some(_) => writeln!(text, "  not confirmed by {who}{}", reason(why.as_ref())),
-        };
+    confirmed(text, "the other engine", repair.second_engine.as_ref());
+    if repair.unrolled.is_some() {
+        confirmed(text, "two more rounds of its loops", repair.more_rounds.as_ref());
     }
     if !repair.writable {
         let _ = writeln!(
@@ -82,6 +78,14 @@ fn repaired(text: &mut String, report: &FixReport, repair: &Repair) {
             "  the notation of this test has no place for the changes: `--write` and `--diff` cannot show them"
         );
     }
+}
+
+/// Whether somebody else finds the same, and why not.
+pub(super) fn confirmed(text: &mut String, who: &str, why: Option<&fencepost_report::WhyUnknown>) {
+    let _ = match why {
+        None => writeln!(text, "  confirmed by {who}"),
+        Some(_) => writeln!(text, "  not confirmed by {who}{}", reason(why)),
+    };
 }
 
 /// "P0 line 5: `st.relaxed.gpu.u32 [y], 1` becomes `st.release.gpu.u32 [y], 1`".
@@ -222,6 +226,7 @@ mod tests {
             alternatives: vec![vec![change]],
             second_engine: None,
             more_rounds: None,
+            unrolled: None,
             writable: true,
         };
         let report = FixReport {

@@ -8,6 +8,8 @@ use fencepost_report::finding::FindingKind;
 use fencepost_report::fix::Line;
 use fencepost_report::slim::{Broken, SlimAnswer, SlimChange, SlimReport, SlimSet, Weakened};
 
+use super::fix::confirmed;
+
 /// Puts what is not known into words.
 pub fn put_into_words(report: &mut SlimReport) {
     let set = report.together.iter_mut().flat_map(|set| [&mut set.second_engine, &mut set.more_rounds]);
@@ -89,11 +91,9 @@ fn together(text: &mut String, report: &SlimReport, set: &SlimSet) {
             reason(report.why.as_ref())
         ),
     };
-    for (why, who) in [(&set.second_engine, "the other engine"), (&set.more_rounds, "two more rounds of its loops")] {
-        let _ = match why {
-            None => writeln!(text, "  confirmed by {who}"),
-            Some(_) => writeln!(text, "  not confirmed by {who}{}", reason(why.as_ref())),
-        };
+    confirmed(text, "the other engine", set.second_engine.as_ref());
+    if set.unrolled.is_some() {
+        confirmed(text, "two more rounds of its loops", set.more_rounds.as_ref());
     }
     if !set.writable {
         let _ = writeln!(
