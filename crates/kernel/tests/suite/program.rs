@@ -123,6 +123,13 @@ pub(crate) enum Item {
         at: &'static str,
         bytes: u32,
     },
+    /// `mbarrier.complete_tx`.
+    Complete {
+        at: &'static str,
+        bytes: u32,
+        rank: u32,
+        scope: Scope,
+    },
     Wait {
         at: &'static str,
         parity: u32,
@@ -667,6 +674,12 @@ impl Line {
             Item::Expect { at, bytes } => {
                 one(format!("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{at}], {bytes};"))
             }
+            Item::Complete { at, bytes, rank, scope } => {
+                let mut lines = mapped(at, 0, rank, "r1");
+                let how = format!("relaxed.{}.shared::cluster.b64", scope.word());
+                lines.push(format!("mbarrier.complete_tx.{how} [%r1], {bytes};"));
+                lines
+            }
             Item::Wait { at, parity, acquire, scope } => {
                 let order = if acquire { "acquire" } else { "relaxed" };
                 let scope = scope.word();
@@ -940,6 +953,7 @@ impl Program {
                     | Item::FlagRemote { .. }
                     | Item::AwaitRemote { .. }
                     | Item::Arrive { rank: Some(_), .. }
+                    | Item::Complete { .. }
                     | Item::Multicast { .. }
                     | Item::BulkPeer { .. }
                     | Item::StoreAsync { .. }

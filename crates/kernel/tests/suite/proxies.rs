@@ -5,7 +5,7 @@ use fencepost_kernel::report::Finding;
 
 use crate::found::{MEET, OUT, WARP, agree, found};
 use crate::patterns::{
-    BAR, FENCE, arrive, arrive_expecting, arrive_remotely, bulk_load, init, store, wait, wait_cluster,
+    BAR, FENCE, arrive, arrive_expecting, arrive_remotely, bulk_load, init, load, store, wait, wait_cluster,
 };
 use crate::program::{Cover, Item, Scope, place};
 
@@ -183,4 +183,58 @@ fn a_lane_hands_no_initialisation_over_to_itself() {
     assert_eq!(agree(vec![(0, first.to_vec()), (0, second.to_vec())]), [false, true]);
     let first = [&first[..], &[relaxed, over]].concat();
     assert_eq!(agree(vec![(0, first), (0, second.to_vec())]), [true, true]);
+}
+
+/// A fence and an operation on the bytes of an mbarrier are a release pattern, with the scopes of both (8.8).
+#[test]
+fn a_fence_before_bytes_that_complete_publishes() {
+    let x = place("sa", 0);
+    let fence = |scope: Scope| Item::Fence { sc: false, scope };
+    let complete = |rank: u32, scope: Scope| Item::Complete { at: "ma", bytes: 8, rank, scope };
+    // Within a CTA.
+    let waiter = (0, vec![BAR, arrive_expecting("ma", 8), wait("ma", 0), load(x)]);
+    let with = |fences: &[Item]| {
+        vec![
+            (0, [&[init("ma", 1), BAR, store(x)], fences, &[complete(0, Scope::Cta)]].concat()),
+            waiter.clone(),
+        ]
+    };
+    assert_eq!(agree(with(&[])), [false, false]);
+    assert_eq!(agree(with(&[fence(Scope::Cta)])), [true, true]);
+    // Of another CTA: the scopes of the fence, of the operation and of the wait have to reach so far.
+    let remote = |own: Scope, bytes: Scope, seen: Scope| {
+        let last = Item::Wait { at: "ma", parity: 0, acquire: true, scope: seen };
+        vec![
+            (0, [&[init("ma", 1), Item::FenceInit], &MEET[..], &[arrive_expecting("ma", 8), last, load(x)]].concat()),
+            (1, [&MEET[..], &[Item::RemoteStore { to: x, rank: 0 }, fence(own), complete(0, bytes)]].concat()),
+        ]
+    };
+    let (cta, cluster) = (Scope::Cta, Scope::Cluster);
+    assert_eq!(agree(remote(cluster, cluster, cluster)), [true, true]);
+    assert_eq!(agree(remote(cta, cluster, cluster)), [false, false]);
+    assert_eq!(agree(remote(cluster, cta, cluster)), [false, false]);
+    assert_eq!(agree(remote(cluster, cluster, cta)), [false, false]);
+}
+
+/// The same with bytes that are expected, where the phase cannot be over before.
+#[test]
+fn a_fence_before_bytes_that_are_expected_publishes() {
+    let x = place("sa", 0);
+    let with = |fences: &[Item]| {
+        let expect = Item::Expect { at: "ma", bytes: 16 };
+        let last = [expect, bulk_load(), BAR];
+        vec![
+            (0, [&[init("ma", 1), BAR, store(place("sb", 0))], fences, &last].concat()),
+            (0, vec![BAR, BAR, arrive("ma"), wait("ma", 0), load(x)]),
+            (0, vec![BAR, wait("ma", 0), load(place("sb", 0)), BAR]),
+        ]
+    };
+    let with = |fences: &[Item]| {
+        let mut threads = with(fences);
+        threads[2].1.pop();
+        threads[2].1.insert(1, BAR);
+        threads
+    };
+    let answers = agree(with(&[Item::Fence { sc: false, scope: Scope::Cta }]));
+    assert_eq!(answers, [true, true]);
 }
