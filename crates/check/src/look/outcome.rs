@@ -55,7 +55,7 @@ pub fn observed_terms(program: &Program, observed: Observed) -> Vec<Term> {
     }
     let registers = program.threads.iter().enumerate().flat_map(|(thread, it)| {
         // Names with # are of values between the parts of one instruction.
-        let is_named = |(_, register): &(usize, &Register)| !register.name.starts_with('#');
+        let is_named = |(_, register): &(usize, &Register)| !register.name.starts_with("#");
         let one = move |(register, _)| Term::Register(ThreadId::new(thread), RegisterId::new(register));
         it.registers.iter().enumerate().filter(is_named).map(one)
     });
