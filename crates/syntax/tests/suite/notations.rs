@@ -105,7 +105,7 @@ fn blocks_of_real_ptx() {
          P1 { }\nfilter x = 1\nlocations [x; 0:%r1;]\n~exists (x = 1)",
     );
     assert_eq!((test.layout, test.dialect), (Layout::Blocks, Dialect::Ptx));
-    assert_eq!(test.comments, ["\"a comment\"", "Key=Value"]);
+    assert_eq!(test.comments, "\"a comment\"\nKey=Value\n");
     assert_eq!(instructions(&test, 0).len(), 6);
     assert_eq!(operands(instructions(&test, 0)[1])[0], &Operand::Register("p".into()), "declared by `.reg`");
     assert_eq!(test.questions[0].kind, QuestionKind::NotExists);

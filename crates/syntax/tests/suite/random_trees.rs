@@ -270,7 +270,7 @@ impl Maker {
             layout,
             dialect: self.dialect,
             name: at("name+1/a".to_owned()),
-            comments: if nv { Vec::new() } else { vec!["\"text\n{\"".to_owned(), "Key=[a,b]".to_owned()] },
+            comments: if nv { String::new() } else { "\"text\n{\"\nKey=[a,b]\n".to_owned() },
             declarations: (0..self.random.below(4)).map(|_| at(self.declaration())).collect(),
             threads,
             locations: if nv { Vec::new() } else { (0..self.random.below(2)).map(|_| at(self.term())).collect() },
