@@ -93,6 +93,15 @@ impl<T: Copy + Default, const N: usize> FromIterator<T> for Few<T, N> {
     }
 }
 
+impl<'a, T, const N: usize> IntoIterator for &'a Few<T, N> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> std::slice::Iter<'a, T> {
+        self.iter()
+    }
+}
+
 impl<T: PartialEq, const N: usize> PartialEq for Few<T, N> {
     fn eq(&self, other: &Few<T, N>) -> bool {
         **self == **other

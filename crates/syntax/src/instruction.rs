@@ -1,6 +1,7 @@
 //! One instruction as a tree, whatever the dialect. The grammar fixes the shape only; what an opcode means, and which
 //! modifiers it may carry, is the instruction table of the `program` crate.
 
+use crate::short::ShortText;
 use crate::span::{Span, Spanned};
 
 /// `@%p ld.acquire.gpu.u32 %r1, [x+4];` or `lock xadd [x],eax` or (Dartagnan) `ld.acquire.gpu r1, x`.
@@ -9,11 +10,11 @@ pub struct Instruction {
     /// `@p` / `@!p` (PTX).
     pub guard: Option<Guard>,
     /// `lock` (x86).
-    pub prefix: Option<Spanned<String>>,
+    pub prefix: Option<Spanned<ShortText>>,
     /// Lower case, without modifiers: `ld`, `mov`, `fence`.
-    pub opcode: Spanned<String>,
+    pub opcode: Spanned<ShortText>,
     /// What follows the opcode after dots, in source order, without the dots: `acquire`, `shared::cta`, `u32`.
-    pub modifiers: Vec<Spanned<String>>,
+    pub modifiers: Vec<Spanned<ShortText>>,
     pub operands: Vec<Spanned<Operand>>,
 }
 
@@ -31,16 +32,16 @@ impl Instruction {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Guard {
     pub negated: bool,
-    pub register: Spanned<String>,
+    pub register: Spanned<ShortText>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Operand {
     /// A register. PTX registers keep their `%`; Dartagnan's `r1` and x86's `EAX` are as written (x86 upper case).
     /// PTX vector elements and special registers (`%tid.x`) are registers too.
-    Register(String),
+    Register(ShortText),
     /// A name that is no register: a location, a label, a parameter, a function.
-    Symbol(String),
+    Symbol(ShortText),
     /// An integer immediate: decimal, hex, octal, binary, negative, `$1` in x86.
     Integer(i128),
     /// A floating-point immediate, as written (`0f3F800000`, `1.5`).

@@ -41,14 +41,43 @@ impl ShortText {
         ShortText(Inner::Here { length: length as u8, bytes: here })
     }
 
+    /// In upper case, as far as it is ASCII.
+    pub fn uppercase(text: &str) -> ShortText {
+        let mut short = ShortText::from(text);
+        match &mut short.0 {
+            Inner::Here { length, bytes } => bytes[..usize::from(*length)].make_ascii_uppercase(),
+            Inner::Allocated(text) => text.make_ascii_uppercase(),
+        }
+        short
+    }
+
+    /// In lower case, as far as it is ASCII.
+    pub fn lowercase(text: &str) -> ShortText {
+        let mut short = ShortText::from(text);
+        match &mut short.0 {
+            Inner::Here { length, bytes } => bytes[..usize::from(*length)].make_ascii_lowercase(),
+            Inner::Allocated(text) => text.make_ascii_lowercase(),
+        }
+        short
+    }
+
+    #[inline]
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            Inner::Here { .. } => std::str::from_utf8(self.bytes()).expect("invariant: it was made from texts"),
+            Inner::Here { .. } => std::str::from_utf8(self.as_bytes()).expect("invariant: it was made from texts"),
             Inner::Allocated(text) => text,
         }
     }
 
-    fn bytes(&self) -> &[u8] {
+    /// Compares bytes, so that the text need not be checked.
+    #[inline]
+    pub fn starts_with(&self, start: &str) -> bool {
+        self.as_bytes().starts_with(start.as_bytes())
+    }
+
+    /// Those of the text, which need no check.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Inner::Here { length, bytes } => &bytes[..usize::from(*length)],
             Inner::Allocated(text) => text.as_bytes(),
@@ -89,6 +118,7 @@ impl From<ShortText> for String {
 impl Deref for ShortText {
     type Target = str;
 
+    #[inline]
     fn deref(&self) -> &str {
         self.as_str()
     }
@@ -103,33 +133,44 @@ impl AsRef<str> for ShortText {
 /// Maps are asked with the bytes of a text, which are not checked again.
 impl Borrow<[u8]> for ShortText {
     fn borrow(&self) -> &[u8] {
-        self.bytes()
+        self.as_bytes()
     }
 }
 
 impl PartialEq for ShortText {
+    #[inline]
     fn eq(&self, other: &ShortText) -> bool {
-        self.bytes() == other.bytes()
+        self.as_bytes() == other.as_bytes()
     }
 }
 
 impl Eq for ShortText {}
 
 impl PartialEq<str> for ShortText {
+    #[inline]
     fn eq(&self, other: &str) -> bool {
-        self.bytes() == other.as_bytes()
+        self.as_bytes() == other.as_bytes()
     }
 }
 
 impl PartialEq<&str> for ShortText {
+    #[inline]
     fn eq(&self, other: &&str) -> bool {
-        self.bytes() == other.as_bytes()
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl PartialEq<ShortText> for &str {
+    #[inline]
+    fn eq(&self, other: &ShortText) -> bool {
+        other == self
     }
 }
 
 impl PartialEq<String> for ShortText {
+    #[inline]
     fn eq(&self, other: &String) -> bool {
-        self.bytes() == other.as_bytes()
+        self.as_bytes() == other.as_bytes()
     }
 }
 
@@ -141,13 +182,13 @@ impl PartialOrd for ShortText {
 
 impl Ord for ShortText {
     fn cmp(&self, other: &ShortText) -> Ordering {
-        self.bytes().cmp(other.bytes())
+        self.as_bytes().cmp(other.as_bytes())
     }
 }
 
 impl Hash for ShortText {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.bytes().hash(state);
+        self.as_bytes().hash(state);
     }
 }
 
@@ -173,6 +214,8 @@ mod tests {
         for one in &texts {
             let short = ShortText::from(one.as_str());
             assert_eq!((short.as_str(), short.to_string()), (one.as_str(), one.clone()));
+            assert_eq!(ShortText::uppercase(one), one.to_ascii_uppercase());
+            assert_eq!(ShortText::lowercase(&one.to_ascii_uppercase()), *one);
             assert_eq!(short, ShortText::from(one.clone()));
             for other in &texts {
                 assert_eq!(short.cmp(&ShortText::from(other)), one.cmp(other));

@@ -113,7 +113,7 @@ struct Choice<'c> {
 
 impl<'t> Search<'_, 't> {
     fn all_traces(&mut self) -> Result<(), Exploration> {
-        let choices: Vec<&[TraceId]> = self.unfolding.threads.iter().map(|thread| thread.traces.as_slice()).collect();
+        let choices: Vec<&[TraceId]> = self.unfolding.threads.iter().map(|thread| &*thread.traces).collect();
         let mut product = Product::new(choices.iter().map(|traces| traces.len()).collect());
         while let Some(digits) = product.next() {
             let traces: Vec<TraceId> = digits.iter().zip(&choices).map(|(&digit, traces)| traces[digit]).collect();

@@ -260,7 +260,7 @@ struct Finder<'a> {
 
 impl<'a> Finder<'a> {
     fn trace(&self, thread: ThreadId) -> Option<&'a Trace> {
-        match self.unfolding.threads[thread.index()].traces.as_slice() {
+        match &*self.unfolding.threads[thread.index()].traces {
             [only] => Some(&self.unfolding.traces[only.index()]),
             _ => None,
         }

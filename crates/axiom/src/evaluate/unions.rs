@@ -13,19 +13,20 @@ pub(super) fn join(plan: &mut Plan, model: &Model) {
     // By slot: whether it is a union of the current list that one step alone looks at and no union was joined with yet. Its
     // operands are then those that its step has.
     let mut is_open = vec![false; uses.len()];
+    // By slot: whether it is a union that was joined with another, and is computed no more.
+    let mut is_joined = vec![false; uses.len()];
+    // Where the steps of open unions stand.
+    let mut open: Vec<(Slot, usize)> = Vec::new();
+    let mut operands = Vec::new();
     for number in 0..LISTS {
         let mut steps = std::mem::take(plan.list_mut(number));
-        // Where the step of an open union stands.
-        let mut open: Vec<(Slot, usize)> = Vec::new();
-        let mut is_joined = vec![false; steps.len()];
-        let mut operands = Vec::new();
         for at in 0..steps.len() {
             let Step::Compute(slot, Operation::Union(a, b)) = steps[at] else { continue };
             operands.clear();
             for operand in [a, b] {
                 match take(&mut open, &mut is_open, operand) {
                     Some(inner) => {
-                        is_joined[inner] = true;
+                        is_joined[operand.index()] = true;
                         operands.extend(operands_of(steps[inner], plan));
                     }
                     None => operands.push(operand),
@@ -40,9 +41,8 @@ pub(super) fn join(plan: &mut Plan, model: &Model) {
             }
         }
         // Those that were not taken stay: something else than a union looks at them, or a union of another list.
-        open.iter().for_each(|(slot, _)| is_open[slot.index()] = false);
-        let mut joined = is_joined.into_iter();
-        steps.retain(|_| joined.next() != Some(true));
+        open.drain(..).for_each(|(slot, _)| is_open[slot.index()] = false);
+        steps.retain(|step| !matches!(step, Step::Compute(slot, _) if is_joined[slot.index()]));
         *plan.list_mut(number) = steps;
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::GenerationOrder;
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::{Source, Span};
 
 use crate::evaluate::Plans;
@@ -145,7 +146,7 @@ pub struct Node {
     pub operator: Operator,
     pub kind: NodeKind,
     /// The name a `let` gave it, for explanations.
-    pub name: Option<String>,
+    pub name: Option<ShortText>,
     pub file: FileId,
     pub span: Span,
     /// Which base relations the engine chooses it depends on; none means it is fixed by the traces.

@@ -270,7 +270,7 @@ impl Explainer<'_> {
         };
         Derivation {
             node: fact.node,
-            name: node.name.clone().or(base),
+            name: node.name.as_ref().map(ToString::to_string).or(base),
             sign: fact.sign,
             pair: (events[fact.from], events[fact.to]),
             children: children.into_iter().map(|child| self.derivation(child, events)).collect(),

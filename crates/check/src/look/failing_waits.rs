@@ -35,7 +35,7 @@ use fencepost_axiom::model::Model;
 use fencepost_program::EventId;
 use fencepost_program::TraceId;
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Event, FailingIteration, Unfolding};
+use fencepost_program::unfolding::{Event, FailingIteration, Traces, Unfolding};
 use fencepost_syntax::sorted::SortedSet;
 
 use crate::look::race::{Flag, Flags};
@@ -99,7 +99,7 @@ fn parts_by(unfolding: &Unfolding, is_quiet: impl Fn(&Event) -> bool) -> Vec<Par
     base.threads.iter_mut().for_each(|thread| thread.traces.retain(|trace| !is_failing(trace)));
     let mut parts = Vec::new();
     for (at, thread) in unfolding.threads.iter().enumerate() {
-        let own: Vec<TraceId> = thread.traces.iter().copied().filter(|trace| is_failing(trace)).collect();
+        let own: Traces = thread.traces.iter().copied().filter(|trace| is_failing(trace)).collect();
         let iterations = quiet.iter().filter(|iteration| own.contains(&iteration.trace));
         let about: SortedSet<EventId> = iterations.flat_map(|iteration| iteration.events.iter().copied()).collect();
         if own.is_empty() {

@@ -22,8 +22,8 @@ const MOST_LISTED: usize = 24;
 /// The terms the histogram shows: those of the questions, the filter and `locations`, ascending.
 pub fn terms(program: &Program) -> Vec<Term> {
     let mut terms: Vec<Term> = program.shown.clone();
-    terms.extend(program.questions.iter().flat_map(|question| question.condition.terms()));
-    terms.extend(program.filter.iter().flat_map(|filter| filter.node.terms()));
+    program.questions.iter().for_each(|question| question.condition.add_terms(&mut terms));
+    program.filter.iter().for_each(|filter| filter.node.add_terms(&mut terms));
     terms.retain(|term| !matches!(term, Term::Constant(_)));
     terms.shared_sort();
     terms.dedup();
@@ -55,7 +55,7 @@ pub fn observed_terms(program: &Program, observed: Observed) -> Vec<Term> {
     }
     let registers = program.threads.iter().enumerate().flat_map(|(thread, it)| {
         // Names with # are of values between the parts of one instruction.
-        let is_named = |(_, register): &(usize, &Register)| !register.name.starts_with('#');
+        let is_named = |(_, register): &(usize, &Register)| !register.name.starts_with("#");
         let one = move |(register, _)| Term::Register(ThreadId::new(thread), RegisterId::new(register));
         it.registers.iter().enumerate().filter(is_named).map(one)
     });
@@ -96,7 +96,7 @@ pub fn holds(condition: &Condition, terms: &[Term], state: &[Value]) -> bool {
 
 /// Whether a final state of an execution satisfies the condition.
 pub fn satisfies(unfolding: &Unfolding, execution: &Execution, condition: &Condition) -> bool {
-    let terms: Vec<Term> = condition.terms().into_iter().collect();
+    let terms = condition.terms();
     let states = Reader::new(unfolding, execution).states(&terms);
     states.iter().any(|state| holds(condition, &terms, state))
 }

@@ -2,6 +2,8 @@
 //! calls it. The tables here are the only place with such names. A header gives roles to names (`// relations: wcord=compound-order`,
 //! [`crate::model::vocabulary`]); a name of a model without the line has the role whose word it is.
 
+use fencepost_syntax::short::ShortText;
+
 /// Something that a name of a model may stand for.
 pub trait Role: Copy + Eq + 'static {
     /// Each role with its word first, then with other names that the literature and the tools of the field have for it.
@@ -191,7 +193,7 @@ impl Role for Variant {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Roles<R> {
     /// As the header lists them; None of a model whose header does not.
-    listed: Option<Vec<(String, R)>>,
+    listed: Option<Vec<(ShortText, R)>>,
 }
 
 impl<R> Default for Roles<R> {
@@ -204,7 +206,7 @@ impl<R: Role> Roles<R> {
     /// Of words `ROLE` and `NAME=ROLE`. From the first line on, only what is listed has a role.
     pub(crate) fn list<'t>(&mut self, words: impl Iterator<Item = (&'t str, &'t str)>) {
         let listed = self.listed.get_or_insert_default();
-        listed.extend(words.filter_map(|(name, word)| Some((name.to_owned(), R::from_word(word)?))));
+        listed.extend(words.filter_map(|(name, word)| Some((name.into(), R::from_word(word)?))));
     }
 
     /// The role of the name, if it has one.

@@ -104,7 +104,7 @@ impl Test {
 
     /// The fingerprint of the test without its name and comments; see [`crate::test::hash`].
     pub fn hash(&self) -> &str {
-        self.hash.get_or_init(|| fingerprint(&litmus::print_as(&self.litmus, "test", &[])))
+        self.hash.get_or_init(|| fingerprint(&litmus::print_as(&self.litmus, "test", "")))
     }
 
     /// An instruction on one line, as the author wrote it.

@@ -14,7 +14,7 @@ pub(super) fn grow(unfolding: &Unfolding, thread: ThreadId, requests: &mut [Requ
     let traces = &unfolding.threads[thread.index()].traces;
     let mut root = Fork::default();
     // (where the fork hangs, its depth, the traces through it)
-    let mut open: Vec<(Option<EventId>, usize, Vec<TraceId>)> = vec![(None, 0, traces.clone())];
+    let mut open: Vec<(Option<EventId>, usize, Vec<TraceId>)> = vec![(None, 0, traces.to_vec())];
     while let Some((at, depth, through)) = open.pop() {
         let trace = |id: &TraceId| &unfolding.traces[id.index()];
         let here = common(&through, trace);

@@ -7,7 +7,9 @@
 use fencepost_program::expression::Expression;
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::{Tag, Tags};
-use fencepost_program::unfolding::{Event, EventKind, LocationInfo, ThreadUnfolding, Trace, TraceEnd, Unfolding};
+use fencepost_program::unfolding::{
+    Event, EventKind, LocationInfo, ThreadUnfolding, Trace, TraceEnd, Traces, Unfolding,
+};
 use fencepost_program::value::{Type, Value};
 use fencepost_program::{AddressId, EventId, LocationId, ThreadId, TraceId};
 
@@ -175,8 +177,7 @@ impl Graph {
         unfolding.traces.resize_with(shape.threads.len(), blank);
         for thread in 0..shape.threads.len() {
             unfolding.threads[thread].place = placement.place(thread);
-            unfolding.threads[thread].traces.clear();
-            unfolding.threads[thread].traces.push(TraceId::new(thread));
+            unfolding.threads[thread].traces = Traces::filled(TraceId::new(thread), 1);
             unfolding.traces[thread].thread = ThreadId::new(thread);
             unfolding.traces[thread].events.clear();
         }

@@ -59,7 +59,7 @@ fn comparison(comparison: Comparison) -> &'static str {
 
 impl<'p> Emitter<'p> {
     pub(crate) fn new(program: &'p Program, thread: &'p Thread) -> Emitter<'p> {
-        let is_named = |register: &&Register| !register.name.starts_with('#');
+        let is_named = |register: &&Register| !register.name.starts_with("#");
         let names =
             thread.registers.iter().filter(is_named).map(|register| (register.name.to_string(), name(register)));
         Emitter { program, thread, lines: Vec::new(), names: names.collect(), predicates: 0, scratch: 0 }

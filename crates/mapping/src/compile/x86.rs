@@ -49,7 +49,7 @@ impl<'p> Emitter<'p> {
             }
         }
         for (register, span) in thread.registers.iter().zip(&mut spans) {
-            if !register.name.starts_with('#') {
+            if !register.name.starts_with("#") {
                 *span = Some((0, usize::MAX));
             }
         }
@@ -59,7 +59,7 @@ impl<'p> Emitter<'p> {
         })?;
         let mut emitter = Emitter { program, thread, given, lines: Vec::new(), names: Vec::new(), labels: 0 };
         for (at, register) in thread.registers.iter().enumerate() {
-            if !register.name.starts_with('#') {
+            if !register.name.starts_with("#") {
                 emitter.names.push((register.name.to_string(), emitter.register(RegisterId::new(at))));
             }
         }

@@ -44,7 +44,7 @@ impl Blocks {
 /// `.shared` of an access, and who says so.
 #[derive(Clone, Debug)]
 pub(crate) struct Qualifier {
-    pub(crate) space: Spanned<String>,
+    pub(crate) space: Spanned<ShortText>,
     /// "P0's `st.shared.u32`".
     pub(crate) by: String,
 }
@@ -88,7 +88,7 @@ pub(crate) struct ThreadBuilder {
     families: Vec<(String, Type)>,
     pub(crate) code: Vec<Instruction>,
     pub(crate) labels: BTreeMap<String, CodeIndex>,
-    jumps: Vec<(usize, Spanned<String>)>,
+    jumps: Vec<(usize, Spanned<ShortText>)>,
     pub(crate) span: Span,
     pub(crate) guard: Option<(RegisterId, Polarity)>,
     temporaries: u32,
@@ -369,7 +369,7 @@ impl ThreadBuilder {
     }
 
     /// A jump whose target is filled in when the thread's labels are all known.
-    pub(crate) fn emit_jump(&mut self, operation: Operation, label: Spanned<String>) {
+    pub(crate) fn emit_jump(&mut self, operation: Operation, label: Spanned<ShortText>) {
         self.jumps.push((self.code.len(), label));
         self.emit(operation);
     }
@@ -417,9 +417,9 @@ impl ThreadBuilder {
 
     pub(crate) fn resolve_jumps(&mut self, findings: &mut Findings) {
         for (at, label) in std::mem::take(&mut self.jumps) {
-            let Some(found) = self.labels.get(&label.node).copied() else {
+            let Some(found) = self.labels.get(label.node.as_str()).copied() else {
                 // One of our own is missing only where the statement was refused.
-                if label.node.starts_with('#') {
+                if label.node.starts_with("#") {
                     continue;
                 }
                 let known: Vec<&str> = self.labels.keys().map(String::as_str).collect();

@@ -157,7 +157,7 @@ pub(crate) struct Names {
     /// Of these, the names that have the value of another.
     pub(crate) copies: SortedMap<String, Spanned<String>>,
     /// Locations that code uses and nothing declares, where that is first.
-    undeclared: Vec<Spanned<String>>,
+    undeclared: Vec<Spanned<ShortText>>,
 }
 
 impl Names {
@@ -395,7 +395,7 @@ impl Names {
             if self.dialect == Dialect::NvLitmus {
                 return Err(self.unknown(plain, span));
             }
-            self.undeclared.push(Spanned::new(plain.to_string(), span));
+            self.undeclared.push(Spanned::new(plain.into(), span));
             let space = self.shared_by_use.get(plain).map(|by| (Space::Shared, by.clone()));
             self.declare(plain, Made { span, space, ..Made::default() })?;
         }

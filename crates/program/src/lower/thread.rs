@@ -202,10 +202,13 @@ impl Context<'_> {
             _ => (operand, 0),
         };
         match &base.node {
-            TreeOperand::Symbol(name) => match self.thread.find(name) {
-                Some(register) => Ok(AddressOperand::Register(self.with_offset(register, offset))),
-                None => Ok(AddressOperand::Static(self.named(name, offset, operand.span)?)),
-            },
+            TreeOperand::Symbol(name) => {
+                let name = name.as_str();
+                match self.thread.find(name) {
+                    Some(register) => Ok(AddressOperand::Register(self.with_offset(register, offset))),
+                    None => Ok(AddressOperand::Static(self.named(name, offset, operand.span)?)),
+                }
+            }
             TreeOperand::Register(name) => {
                 let register = self.readable(name, base.span)?;
                 Ok(AddressOperand::Register(self.with_offset(register, offset)))

@@ -4,6 +4,7 @@
 //! The words after the head may come in any order: the ISA's own text orders them differently in different places.
 
 use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::lower::findings::Refusal;
@@ -57,7 +58,7 @@ pub(crate) enum Slot {
 /// The words of one instruction, checked against its form.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Words {
-    words: Vec<Spanned<String>>,
+    words: Vec<Spanned<ShortText>>,
     pub(crate) ty: Option<Type>,
 }
 
@@ -100,7 +101,7 @@ pub(crate) fn select<'t, K>(forms: &'t [Form<K>], tree: &Instruction) -> Option<
 
 /// The words that are not of the head, if the instruction is of this form.
 #[inline(never)]
-fn beside_head(form: Shape, tree: &Instruction) -> Option<Vec<&Spanned<String>>> {
+fn beside_head(form: Shape, tree: &Instruction) -> Option<Vec<&Spanned<ShortText>>> {
     let (opcode, mut rest) = form.head.split_first()?;
     if *opcode != tree.opcode.node {
         return None;

@@ -165,7 +165,7 @@ pub(crate) struct Modifiers {
     pub(crate) sem: Option<Spanned<Sem>>,
     pub(crate) mmio: bool,
     pub(crate) scope: Option<Spanned<Scope>>,
-    pub(crate) space: Option<Spanned<String>>,
+    pub(crate) space: Option<Spanned<ShortText>>,
     pub(crate) types: Vec<Type>,
     pub(crate) vector: Option<u8>,
     pub(crate) update: Option<UpdateWord>,
@@ -235,7 +235,7 @@ pub(crate) fn parse(instruction: &Instruction, classes: &[Class]) -> Result<Modi
 
 impl Modifiers {
     /// Whether the class has the word and was still free for it.
-    fn take(&mut self, class: Class, modifier: &Spanned<String>) -> bool {
+    fn take(&mut self, class: Class, modifier: &Spanned<ShortText>) -> bool {
         let word = modifier.node.as_str();
         match class {
             // `.mmio.relaxed.sys` is the one form with two words of semantics (PTX ISA 8.4.1).
@@ -293,7 +293,7 @@ const RECOGNISABLE: &[&str] = &["relaxed", "acquire", "release", "acq_rel", "vol
 
 /// A word of another class (or a second of the same) is a mistake in the text, and so is a misspelt word; a word we do not
 /// know at all is a form we do not model.
-fn refuse(instruction: &Instruction, modifier: &Spanned<String>, classes: &[Class]) -> Refusal {
+fn refuse(instruction: &Instruction, modifier: &Spanned<ShortText>, classes: &[Class]) -> Refusal {
     let word = modifier.node.as_str();
     let opcode = instruction.opcode.node.as_str();
     let is_order = find(SEMS, word).is_some() || find(SCOPES, word).is_some();

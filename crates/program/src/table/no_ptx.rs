@@ -6,6 +6,7 @@
 //! (`.shared` for `.shared::cta`). A legal word in a place where it is none stays a form without a model.
 
 use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Spanned};
@@ -50,7 +51,7 @@ fn unknown_opcode(tree: &Instruction) -> Diagnostic {
 }
 
 /// A word that the instruction cannot have.
-fn stray(tree: &Instruction, word: &Spanned<String>, expected: &Expected) -> Option<Diagnostic> {
+fn stray(tree: &Instruction, word: &Spanned<ShortText>, expected: &Expected) -> Option<Diagnostic> {
     let text = word.node.as_str();
     if expected.words.contains(&text) || expected.slots.iter().any(|slot| takes(slot, text)) || is_type(text) {
         return None;
@@ -74,7 +75,7 @@ fn stray(tree: &Instruction, word: &Spanned<String>, expected: &Expected) -> Opt
     Some(wrong_word(tree, word, expected, &meant))
 }
 
-fn wrong_word(tree: &Instruction, word: &Spanned<String>, expected: &Expected, meant: &[&str]) -> Diagnostic {
+fn wrong_word(tree: &Instruction, word: &Spanned<ShortText>, expected: &Expected, meant: &[&str]) -> Diagnostic {
     let message = format!("{} is not PTX: `{}` has no `.{}`", spelled(tree), head(tree, expected), word.node);
     let diagnostic = Diagnostic::error(word.span, message).label("not PTX");
     match meant {

@@ -22,6 +22,7 @@ mod touched;
 use std::cell::Cell;
 
 use fencepost_syntax::Span;
+use fencepost_syntax::few::Few;
 use fencepost_syntax::limits;
 use fencepost_syntax::sorted::SortedMap;
 
@@ -109,7 +110,7 @@ fn unfold_tiled(
             name,
             place: thread.place,
             kernel: thread.kernel,
-            traces: Vec::with_capacity(1),
+            traces: Few::new(),
         });
         let alone = alone[index].clone();
         let given = runner::Given { failing, staying: &staying, constants, alone, named: &named, stores: &stores, ran };

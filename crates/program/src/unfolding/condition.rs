@@ -40,8 +40,13 @@ impl Condition {
     /// Every register and location it mentions, ascending and without repetition.
     pub fn terms(&self) -> Vec<Term> {
         let mut found = Vec::with_capacity(FEW);
-        self.collect_terms(&mut found);
+        self.add_terms(&mut found);
         found
+    }
+
+    /// The same, behind what is in the list.
+    pub fn add_terms(&self, found: &mut Vec<Term>) {
+        self.collect_terms(found, found.len());
     }
 
     /// Every register and location it mentions, as often as it does.
@@ -56,24 +61,27 @@ impl Condition {
         }
     }
 
-    /// Keeps them sorted.
-    fn collect_terms(&self, found: &mut Vec<Term>) {
+    /// Keeps them sorted, from there on.
+    fn collect_terms(&self, found: &mut Vec<Term>, from: usize) {
         match self {
             Condition::True | Condition::False => {}
             Condition::Compare { left, right, .. } => {
                 for term in [left, right] {
                     // Most are among the few that were met before.
                     let is_constant = matches!(term, Term::Constant(_));
-                    if is_constant || found.len() <= FEW && found.contains(term) {
+                    let own = &found[from..];
+                    if is_constant || own.len() <= FEW && own.contains(term) {
                         continue;
                     }
-                    if let Err(at) = found.binary_search(term) {
-                        found.insert(at, *term);
+                    if let Err(at) = own.binary_search(term) {
+                        found.insert(from + at, *term);
                     }
                 }
             }
-            Condition::Not(inner) => inner.collect_terms(found),
-            Condition::And(parts) | Condition::Or(parts) => parts.iter().for_each(|part| part.collect_terms(found)),
+            Condition::Not(inner) => inner.collect_terms(found, from),
+            Condition::And(parts) | Condition::Or(parts) => {
+                parts.iter().for_each(|part| part.collect_terms(found, from))
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod launch;
 pub mod placement;
 
 use fencepost_syntax::Span;
+use fencepost_syntax::few::Few;
 use fencepost_syntax::short::ShortText;
 
 use crate::ids::{AddressId, EventId, KernelId, LocationId, ThreadId, TraceId};
@@ -169,13 +170,16 @@ pub struct LocationInfo {
     pub is_untouched: bool,
 }
 
+/// The ways that a thread may take, or some of them: mostly one.
+pub type Traces = Few<TraceId, 4>;
+
 #[derive(Clone, Debug, Default)]
 pub struct ThreadUnfolding {
     pub name: ShortText,
     pub place: Place,
     /// The kernel the thread belongs to, in tests with launches.
     pub kernel: Option<KernelId>,
-    pub traces: Vec<TraceId>,
+    pub traces: Traces,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -5,6 +5,7 @@ use fencepost_program::ThreadId;
 use fencepost_program::program::Scope;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Declaration, InitialValue, Litmus, Statement, parse_named};
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::{Span, Spanned};
 
 use crate::edit::{Change, Edit, End, SCOPES, Semantics, Whole, scope_word, semantics_word};
@@ -68,15 +69,15 @@ impl Work {
             Change::Reword { thread, span, opcode, modifiers } => {
                 let instruction = self.instruction(*thread, *span)?;
                 let here = instruction.opcode.span;
-                instruction.opcode.node.clone_from(opcode);
-                instruction.modifiers = modifiers.iter().map(|word| Spanned::new(word.clone(), here)).collect();
+                instruction.opcode.node = opcode.into();
+                instruction.modifiers = modifiers.iter().map(|word| Spanned::new(word.into(), here)).collect();
             }
             Change::Replace { thread, span, by } => self.replace(*thread, *span, by)?,
             Change::Return { thread, span } => {
                 let instruction = self.instruction(*thread, *span)?;
-                instruction.opcode.node = "atom".to_owned();
+                instruction.opcode.node = "atom".into();
                 let here = instruction.opcode.span;
-                instruction.operands.insert(0, Spanned::new(Operand::Register("%returned".to_owned()), here));
+                instruction.operands.insert(0, Spanned::new(Operand::Register("%returned".into()), here));
             }
             Change::Move { span, to, .. } => {
                 let at = position(&self.litmus, to.thread, *span)?;
@@ -255,7 +256,7 @@ fn blank(instruction: &mut Instruction) {
 fn strengthen(instruction: &mut Instruction, semantics: Option<Semantics>, scope: Option<Scope>) -> Option<()> {
     let at = semantics_position(instruction)?;
     let here = instruction.opcode.span;
-    let is = |word: &Spanned<String>, words: &[&str]| words.contains(&word.node.as_str());
+    let is = |word: &Spanned<ShortText>, words: &[&str]| words.contains(&word.node.as_str());
     // A cluster barrier has no scope, and its level is spelled like one.
     let scope = scope.filter(|_| instruction.opcode.node != "barrier").map(scope_word);
     let (head, tail) = instruction.modifiers.split_at(at);
@@ -269,8 +270,8 @@ fn strengthen(instruction: &mut Instruction, semantics: Option<Semantics>, scope
     };
     let own = tail.iter().find(|word| is(word, SCOPES)).map(|word| word.node.as_str());
     let scope = scope.or(own.filter(|_| instruction.opcode.node != "barrier"));
-    let put = word.into_iter().chain(scope).map(|word| Spanned::new(word.to_owned(), here));
-    let kept = |word: &&Spanned<String>| !is(word, SEMANTICS) && (scope.is_none() || !is(word, SCOPES));
+    let put = word.into_iter().chain(scope).map(|word| Spanned::new(word.into(), here));
+    let kept = |word: &&Spanned<ShortText>| !is(word, SEMANTICS) && (scope.is_none() || !is(word, SCOPES));
     instruction.modifiers = head.iter().cloned().chain(put).chain(tail.iter().filter(kept).cloned()).collect();
     Some(())
 }

@@ -186,7 +186,7 @@ fn changed(scene: &Scene<'_>, edit: &Edit, thread: ThreadId, span: Span) -> Opti
 
 /// Opcode, modifiers and whole numbers: enough for waits.
 fn spelled(instruction: &Instruction) -> String {
-    let mut text = instruction.opcode.node.clone();
+    let mut text = instruction.opcode.node.to_string();
     for word in &instruction.modifiers {
         text.push('.');
         text.push_str(&word.node);

@@ -217,7 +217,7 @@ impl Counterexample {
 
     /// Its ways in another unfolding.
     fn followed(&self, unfolding: &Unfolding) -> Option<Ways> {
-        let threads = unfolding.threads.iter().map(|thread| thread.traces.as_slice());
+        let threads = unfolding.threads.iter().map(|thread| &*thread.traces);
         let found: Option<Vec<(TraceId, Vec<EventId>)>> =
             self.ways.iter().zip(threads).map(|(way, traces)| way.followed(unfolding, traces)).collect();
         let found = found.filter(|found| found.len() == unfolding.threads.len())?;

@@ -147,8 +147,8 @@ impl Text {
         let instruction = scene.statement(id).filter(|found| found.guard.is_none())?;
         let text = scene.text(id);
         let (_, operands) = text.split_once(char::is_whitespace)?;
-        let modifiers = instruction.modifiers.iter().map(|word| word.node.clone());
-        let words = [instruction.opcode.node.clone()].into_iter().chain(modifiers).collect();
+        let modifiers = instruction.modifiers.iter().map(|word| word.node.to_string());
+        let words = [instruction.opcode.node.to_string()].into_iter().chain(modifiers).collect();
         Some(Text { words, operands: operands.trim().to_owned() })
     }
 

@@ -99,8 +99,8 @@ fn fewer_groups(costs: &Costs, thread: ThreadId, found: &Instruction, row: &str)
         options.push(Weaker { edits: vec![plain(change)], level, saves: u32::from(more) });
     }
     if row == "cp.async.bulk.wait_group" {
-        let modifiers = found.modifiers.iter().map(|word| word.node.clone()).chain(["read".to_owned()]).collect();
-        let change = reword(thread, found, found.opcode.node.clone(), modifiers);
+        let modifiers = found.modifiers.iter().map(|word| word.node.to_string()).chain(["read".to_owned()]).collect();
+        let change = reword(thread, found, found.opcode.node.to_string(), modifiers);
         let read = other(costs, (row, "-"), ("cp.async.bulk.wait_group.read", "-"), change);
         let level = Level { kinds: 1, reach: MORE_GROUPS + 1 };
         options.extend(read.into_iter().map(|read| Weaker { level, ..read }));

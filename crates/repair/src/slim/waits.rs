@@ -118,7 +118,7 @@ fn writes(found: &Instruction) -> Vec<String> {
 }
 
 fn reads(found: &Instruction) -> Vec<String> {
-    let mut names: Vec<String> = found.guard.iter().map(|guard| guard.register.node.clone()).collect();
+    let mut names: Vec<String> = found.guard.iter().map(|guard| guard.register.node.to_string()).collect();
     let is_source = |(at, operand): &(usize, &Operand)| *at > 0 || matches!(operand, Operand::Address(_));
     let operands = found.operands.iter().map(|operand| &operand.node).enumerate().filter(is_source);
     operands.for_each(|(_, operand)| named(operand, &mut names));

@@ -27,7 +27,7 @@ pub(super) fn options(test: &Test, costs: &Costs, thread: ThreadId, found: &Inst
             let (reach, word) = scope.map_or((0, None), |scope| (reach(scope), Some(scope_word(scope))));
             let Some(saves) = saving(cost, costs.of(row, word.unwrap_or("-"))) else { continue };
             let modifiers = reworded(found, semantics(now, kinds), word)?;
-            let reword = reword(thread, found, found.opcode.node.clone(), modifiers);
+            let reword = reword(thread, found, found.opcode.node.to_string(), modifiers);
             options.push(Weaker { edits: vec![plain(reword)], level: Level { kinds, reach }, saves });
         }
     }
@@ -144,7 +144,7 @@ fn cluster_arrival(costs: &Costs, thread: ThreadId, found: &Instruction) -> Opti
     let modifiers = words.flat_map(|word| [word].into_iter().chain((word == "arrive").then_some("relaxed")));
     let modifiers = modifiers.map(str::to_owned).collect();
     let (cost, relaxed) = (costs.of("release", "cluster"), costs.of("relaxed", "cluster"));
-    let edits = vec![plain(reword(thread, found, found.opcode.node.clone(), modifiers))];
+    let edits = vec![plain(reword(thread, found, found.opcode.node.to_string(), modifiers))];
     let option = Weaker { edits, level: Level { kinds: STRONG, reach: 1 }, saves: saving(cost, relaxed)? };
     Some(place(thread, found.span(), cost, vec![option]))
 }

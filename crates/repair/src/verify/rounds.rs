@@ -7,6 +7,7 @@ use fencepost_report::reason::Parity;
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Litmus, Statement};
+use fencepost_syntax::short::ShortText;
 
 use crate::edit::{Change, Edit};
 use crate::scene::Scene;
@@ -111,7 +112,7 @@ fn end(litmus: &Litmus, own: Loop) -> Option<End> {
 fn is_inside(litmus: &Litmus, outer: &[Loop]) -> bool {
     let uses = |found: &Instruction| {
         let word =
-            |words: &[&str]| found.modifiers.iter().any(|it: &Spanned<String>| words.contains(&it.node.as_str()));
+            |words: &[&str]| found.modifiers.iter().any(|it: &Spanned<ShortText>| words.contains(&it.node.as_str()));
         found.opcode.node == "mbarrier" && !word(&["init", "inval"])
     };
     litmus.threads.iter().enumerate().all(|(thread, own)| {

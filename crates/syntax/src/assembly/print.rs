@@ -33,7 +33,8 @@ pub(crate) fn instruction(instruction: &Instruction, notation: Notation) -> Stri
 
 fn operand(operand: &Operand, notation: Notation, text: &mut String) {
     match operand {
-        Operand::Register(name) | Operand::Symbol(name) | Operand::Float(name) => text.push_str(name),
+        Operand::Register(name) | Operand::Symbol(name) => text.push_str(name),
+        Operand::Float(number) => text.push_str(number),
         Operand::Integer(value) => {
             if notation == Notation::X86 {
                 text.push('$');

@@ -6,6 +6,7 @@
 use super::{Ends, Marks, Names, at_end_of_instruction, cuda, instance, is_numbered_register};
 use crate::diagnostic::Diagnostic;
 use crate::instruction::{Address, Guard, Instruction, Operand};
+use crate::short::ShortText;
 use crate::span::{Span, Spanned};
 use crate::text::{Cursor, DEPTH_LIMIT, Kind, LeadingZero, integer, is_float};
 
@@ -22,8 +23,9 @@ impl PtxReader<'_, '_> {
     /// The instruction under the cursor, up to what follows its last operand. None after a report.
     pub(crate) fn instruction(&mut self) -> Option<Instruction> {
         let guard = if self.cursor.at("@") { Some(self.guard()?) } else { None };
-        let opcode = self.cursor.word("an instruction")?;
-        if opcode.node.starts_with('%') {
+        let word = self.cursor.word_token("an instruction")?;
+        let opcode: Spanned<ShortText> = self.cursor.spanned(word);
+        if opcode.node.starts_with("%") {
             let message = format!("expected an instruction, found the register `{}`", opcode.node);
             self.cursor.report(Diagnostic::error(opcode.span, message).label("no instruction starts like this"));
             return None;
@@ -33,7 +35,7 @@ impl PtxReader<'_, '_> {
             self.cursor.report(Diagnostic::error(opcode.span, message).label("not PTX").help(format!("write {ptx}")));
             return None;
         }
-        let opcode = Spanned::new(opcode.node.to_ascii_lowercase(), opcode.span);
+        let opcode = Spanned::new(ShortText::lowercase(&opcode.node), opcode.span);
         let mut modifiers = Vec::new();
         while self.cursor.at(".") && !self.line_break() {
             self.cursor.bump();
@@ -56,8 +58,8 @@ impl PtxReader<'_, '_> {
         let at = self.cursor.bump();
         self.marks.guard.get_or_insert(self.cursor.span(at));
         let negated = self.cursor.eat("!").is_some();
-        let register = self.cursor.word("a predicate register after `@`")?;
-        Some(Guard { negated, register })
+        let register = self.cursor.word_token("a predicate register after `@`")?;
+        Some(Guard { negated, register: self.cursor.spanned(register) })
     }
 
     fn operands(&mut self) -> Option<Vec<Spanned<Operand>>> {
@@ -169,32 +171,32 @@ impl PtxReader<'_, '_> {
 
     fn name(&mut self) -> Spanned<Operand> {
         let token = self.cursor.bump();
-        let mut span = self.cursor.span(token);
-        let mut name = self.cursor.str(token).to_owned();
+        let span = self.cursor.span(token);
+        let name = self.cursor.str(token);
         if name == "_" {
             return Spanned::new(Operand::Sink, span);
         }
         if !name.starts_with('%') {
-            let register = self.names == Names::Litmus && is_numbered_register(&name);
-            if !register
-                && self.names == Names::Litmus
+            let register = self.names == Names::Litmus && is_numbered_register(name);
+            if register {
+                return Spanned::new(Operand::Register(name.into()), span);
+            }
+            if self.names == Names::Litmus
                 && let Some((cta, end)) = instance(self.cursor)
             {
-                name = format!("{name}@{cta}");
-                span = span.to(end);
+                return Spanned::new(Operand::Symbol(format!("{name}@{cta}").into()), span.to(end));
             }
-            return Spanned::new(if register { Operand::Register(name) } else { Operand::Symbol(name) }, span);
+            return Spanned::new(Operand::Symbol(name.into()), span);
         }
         self.marks.percent.get_or_insert(span);
         let part = self.cursor.ahead(1);
         if self.cursor.at(".") && !self.cursor.peek().spaced && part.kind == Kind::Word && !part.spaced {
             self.cursor.bump();
             self.cursor.bump();
-            name.push('.');
-            name.push_str(self.cursor.str(part));
-            span = span.to(self.cursor.span(part));
+            let name = ShortText::joined(&[name, ".", self.cursor.str(part)]);
+            return Spanned::new(Operand::Register(name), span.to(self.cursor.span(part)));
         }
-        Spanned::new(Operand::Register(name), span)
+        Spanned::new(Operand::Register(name.into()), span)
     }
 
     fn number(&mut self, start: Span, sign: Sign) -> Parsed {

@@ -4,6 +4,7 @@
 use super::{Ends, Marks, at_end_of_instruction, ptx::bad_number};
 use crate::diagnostic::Diagnostic;
 use crate::instruction::{Address, Instruction, Operand};
+use crate::short::ShortText;
 use crate::span::{Span, Spanned};
 use crate::text::{Cursor, Kind, LeadingZero, integer};
 
@@ -36,7 +37,7 @@ impl X86Reader<'_, '_> {
         if !at_end_of_instruction(self.cursor, self.ends) {
             loop {
                 size = self.size().or(size);
-                let is_value = self.cursor.str(self.cursor.peek()).starts_with('$') || opcode.node.starts_with('j');
+                let is_value = self.cursor.str(self.cursor.peek()).starts_with('$') || opcode.node.starts_with("j");
                 let operand = self.operand()?;
                 if !is_value && matches!(operand.node, Operand::Symbol(_)) {
                     self.marks.bare_symbol.get_or_insert(operand.span);
@@ -75,7 +76,7 @@ impl X86Reader<'_, '_> {
     fn apply(
         &mut self,
         size: &Spanned<&str>,
-        opcode: &mut Spanned<String>,
+        opcode: &mut Spanned<ShortText>,
         operands: &[Spanned<Operand>],
     ) -> Option<()> {
         let register = operands.iter().find_map(|operand| match &operand.node {
@@ -83,7 +84,7 @@ impl X86Reader<'_, '_> {
             _ => None,
         });
         let Some(name) = register else {
-            opcode.node.push_str(size.node);
+            opcode.node = ShortText::joined(&[&opcode.node, size.node]);
             return Some(());
         };
         if suffix(name) == size.node {
@@ -94,10 +95,9 @@ impl X86Reader<'_, '_> {
         None
     }
 
-    fn opcode(&mut self) -> Option<Spanned<String>> {
-        let mut word = self.cursor.word("an instruction")?;
-        word.node.make_ascii_lowercase();
-        Some(word)
+    fn opcode(&mut self) -> Option<Spanned<ShortText>> {
+        let word = self.cursor.word_token("an instruction")?;
+        Some(Spanned::new(ShortText::lowercase(self.cursor.str(word)), self.cursor.span(word)))
     }
 
     fn operand(&mut self) -> Parsed {
@@ -164,10 +164,10 @@ impl X86Reader<'_, '_> {
         if let Some(register) = name.strip_prefix('%') {
             // herd's symbolic registers, `%x`: some register that the test leaves open. They tell nothing of the notation.
             if !is_register(register) {
-                return Some(Operand::Register(name.to_owned()));
+                return Some(Operand::Register(name.into()));
             }
             self.marks.percent.get_or_insert(span);
-            return Some(Operand::Register(register.to_ascii_uppercase()));
+            return Some(Operand::Register(ShortText::uppercase(register)));
         }
         if ["byte", "word", "dword", "qword", "ptr"].into_iter().any(|size| size.eq_ignore_ascii_case(name)) {
             let help = "the size follows from the register (EAX, AX, AL) or from the mnemonic (movl, movw, movb)";
@@ -177,8 +177,8 @@ impl X86Reader<'_, '_> {
         }
         let name = name.strip_prefix('$').unwrap_or(name);
         Some(match is_register(name) {
-            true => Operand::Register(name.to_ascii_uppercase()),
-            false => Operand::Symbol(name.to_owned()),
+            true => Operand::Register(ShortText::uppercase(name)),
+            false => Operand::Symbol(name.into()),
         })
     }
 

@@ -10,7 +10,7 @@ use crate::text::nearest;
 pub(super) struct Header {
     pub(super) arch: Arch,
     pub(super) name: Spanned<String>,
-    pub(super) comments: Vec<String>,
+    pub(super) comments: String,
     /// Where the `{` of the declarations stands, or the first thread if there is none.
     pub(super) end: usize,
 }
@@ -139,7 +139,7 @@ impl<'a> Scan<'a> {
             self.diagnostics.push(diagnostic.help("write it after the architecture: `PTX my-test`"));
             return None;
         }
-        let mut comments = Vec::with_capacity(8);
+        let mut comments = String::new();
         let end = self.comments(&mut comments);
         let name = Spanned::new(name.node.to_owned(), name.span);
         Some(Header { arch, name, comments, end })
@@ -168,7 +168,7 @@ impl<'a> Scan<'a> {
         Some(arch)
     }
 
-    fn comments(&mut self, comments: &mut Vec<String>) -> usize {
+    fn comments(&mut self, comments: &mut String) -> usize {
         loop {
             self.gap();
             let rest = self.rest();
@@ -182,18 +182,29 @@ impl<'a> Scan<'a> {
                         .push(Diagnostic::error(span, "this string is never closed").help("close it with `\"`"));
                     return self.at;
                 };
-                comments.push(rest[..length + 2].to_owned());
+                add(comments, &rest[..length + 2]);
                 self.at += length + 2;
                 continue;
             }
             let length = until(rest, |byte| matches!(byte, b'\n' | b'{' | b'"'));
             let line = rest[..length].trim_end();
             if !line.is_empty() {
-                comments.push(line.to_owned());
+                add(comments, line);
             }
             self.at += length;
         }
     }
+}
+
+/// A comment, and a line end.
+fn add(comments: &mut String, comment: &str) {
+    /// As much as most tests have.
+    const ROOM: usize = 240;
+    if comments.is_empty() {
+        comments.reserve(comment.len().max(ROOM));
+    }
+    comments.push_str(comment);
+    comments.push('\n');
 }
 
 /// How far it is to the first byte like this (an ASCII character), or to the end.

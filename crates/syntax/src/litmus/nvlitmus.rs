@@ -65,7 +65,7 @@ impl Parser<'_> {
             layout: Layout::NvLitmus,
             dialect: Dialect::NvLitmus,
             name,
-            comments: Vec::new(),
+            comments: String::new(),
             declarations,
             threads,
             locations: Vec::new(),

@@ -16,7 +16,7 @@ pub fn print(litmus: &Litmus) -> String {
 }
 
 /// The same test under another name and with other comments.
-pub fn print_as(litmus: &Litmus, name: &str, comments: &[String]) -> String {
+pub fn print_as(litmus: &Litmus, name: &str, comments: &str) -> String {
     match litmus.layout {
         Layout::NvLitmus => nvlitmus(litmus),
         Layout::Columns | Layout::Blocks => {
@@ -31,7 +31,7 @@ pub fn print_as(litmus: &Litmus, name: &str, comments: &[String]) -> String {
     }
 }
 
-fn header(litmus: &Litmus, name: &str, comments: &[String]) -> String {
+fn header(litmus: &Litmus, name: &str, comments: &str) -> String {
     let arch = match litmus.arch {
         Arch::Ptx => "PTX",
         Arch::X86 => "X86",
@@ -39,10 +39,7 @@ fn header(litmus: &Litmus, name: &str, comments: &[String]) -> String {
         Arch::C => "C",
     };
     let mut text = format!("{arch} {name}\n");
-    for comment in comments {
-        text.push_str(comment);
-        text.push('\n');
-    }
+    text.push_str(comments);
     text.push_str("{\n");
     for item in &litmus.declarations {
         text.push_str(&declaration(&item.node, litmus.dialect));

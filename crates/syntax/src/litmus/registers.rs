@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tree::{Arch, Declaration, Statement, Thread};
 use crate::instruction::{Instruction, Operand};
+use crate::short::ShortText;
 use crate::span::Spanned;
 
 /// Names that `P0:p = 0` or `.reg .pred p` declare are registers wherever they stand in that thread.
@@ -74,13 +75,13 @@ impl Names {
 pub(super) fn undeclared_symbolic(
     declarations: &[Spanned<Declaration>],
     threads: &[Thread],
-) -> Vec<(String, crate::span::Span)> {
+) -> Vec<(ShortText, crate::span::Span)> {
     let is_symbolic = |operand: &Spanned<Operand>| match &operand.node {
-        Operand::Register(name) => name.starts_with('%'),
+        Operand::Register(name) => name.starts_with("%"),
         Operand::Address(address) => [&*address.base]
             .into_iter()
             .chain(&address.rest)
-            .any(|operand| matches!(&operand.node, Operand::Register(name) if name.starts_with('%'))),
+            .any(|operand| matches!(&operand.node, Operand::Register(name) if name.starts_with("%"))),
         _ => false,
     };
     let has_symbolic = |statement: &Statement| match statement {
@@ -112,7 +113,7 @@ pub(super) fn undeclared_symbolic(
                     named.extend(&address.rest);
                 }
                 let symbolic = named.iter().filter_map(|operand| match &operand.node {
-                    Operand::Register(name) if name.starts_with('%') => Some((name.clone(), operand.span)),
+                    Operand::Register(name) if name.starts_with("%") => Some((name.clone(), operand.span)),
                     _ => None,
                 });
                 found.extend(symbolic.filter(|(name, _)| !declared.contains(&(index, name.as_str()))));

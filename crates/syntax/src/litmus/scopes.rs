@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use super::tree::{Declaration, Statement};
 use crate::instruction::{Instruction, Operand};
+use crate::short::ShortText;
 use crate::span::Spanned;
 
 /// Blocks deeper than this are refused.
@@ -171,16 +172,16 @@ fn mentions(instruction: &Instruction, is_name: &impl Fn(&str) -> bool) -> bool 
 fn rename(statement: &mut Statement, name: &str, fresh: &str) {
     let Statement::Instruction { instruction, .. } = statement else { return };
     visit(instruction, &mut |other| {
-        if other == name {
-            *other = fresh.to_owned();
+        if *other == name {
+            *other = fresh.into();
         } else if let (Some(number), Some((base, _))) = (member(other, name), range(fresh)) {
-            *other = format!("{base}{number}");
+            *other = format!("{base}{number}").into();
         }
     });
 }
 
 /// Every name of an instruction that may be a register or a label.
-fn visit(instruction: &mut Instruction, change: &mut impl FnMut(&mut String)) {
+fn visit(instruction: &mut Instruction, change: &mut impl FnMut(&mut ShortText)) {
     if let Some(guard) = &mut instruction.guard {
         change(&mut guard.register.node);
     }

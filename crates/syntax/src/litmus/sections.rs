@@ -9,6 +9,7 @@
 use super::parser::Parser;
 use super::tree::{Arch, Condition, Moment, Question, QuestionKind, Recovery, Term};
 use crate::diagnostic::Diagnostic;
+use crate::short::ShortText;
 use crate::span::{Span, Spanned};
 use crate::text::{Kind, nearest};
 
@@ -51,8 +52,8 @@ impl Parser<'_> {
     }
 
     /// An instruction that would read as the start of a condition elsewhere on the page.
-    pub(super) fn is_section_opcode(opcode: &str) -> bool {
-        KEYWORDS.contains(&opcode)
+    pub(super) fn is_section_opcode(opcode: &ShortText) -> bool {
+        KEYWORDS.iter().any(|keyword| keyword == opcode)
     }
 
     /// `exist (`: close to a keyword, and followed by what no instruction starts its operands with.

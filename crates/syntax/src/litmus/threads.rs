@@ -253,7 +253,7 @@ impl Parser<'_> {
             }
         }?;
         let first = instruction.operands.first().map(|operand| &operand.node);
-        let negated = instruction.opcode.node == "not" && first == Some(&Operand::Symbol("exists".to_owned()));
+        let negated = instruction.opcode.node == "not" && first == Some(&Operand::Symbol("exists".into()));
         if negated || Self::is_section_opcode(&instruction.opcode.node) {
             let message = format!("`{}` is not an instruction", instruction.opcode.node);
             self.cursor.report(Diagnostic::error(instruction.opcode.span, message).label("reserved for conditions"));

@@ -47,8 +47,8 @@ pub struct Litmus {
     pub layout: Layout,
     pub dialect: Dialect,
     pub name: Spanned<String>,
-    /// Quoted strings and `Key=Value` lines between the name and the declarations, as written.
-    pub comments: Vec<String>,
+    /// Quoted strings and `Key=Value` lines between the name and the declarations, as written, each with a line end.
+    pub comments: String,
     pub declarations: Vec<Spanned<Declaration>>,
     pub threads: Vec<Thread>,
     /// `locations [x; 0:r1;]`: what the histogram shows besides the condition.

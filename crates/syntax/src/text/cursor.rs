@@ -165,8 +165,8 @@ impl<'a> Cursor<'a> {
         self.span(token)
     }
 
-    pub(crate) fn spanned(&self, token: Token) -> Spanned<String> {
-        Spanned::new(self.str(token).to_owned(), self.span(token))
+    pub(crate) fn spanned<T: From<&'a str>>(&self, token: Token) -> Spanned<T> {
+        Spanned::new(self.str(token).into(), self.span(token))
     }
 
     /// How to name the token under the cursor to a person.

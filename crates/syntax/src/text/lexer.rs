@@ -52,7 +52,6 @@ struct Lexer<'a> {
     text: &'a str,
     at: usize,
     comments: Comments,
-    tokens: Vec<Token>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -61,44 +60,52 @@ pub(crate) fn lex(text: &str, from: usize, comments: Comments) -> (Vec<Token>, V
     // Tests have a token per two to four bytes. Noise may have none: memory that nobody touches costs nothing.
     let mut tokens = SPARE.take();
     tokens.reserve((text.len().saturating_sub(from) / 2).min(MOST_AT_ONCE) + 2);
-    let mut lexer = Lexer { bytes: text.as_bytes(), text, at: from, comments, tokens, diagnostics: Vec::new() };
+    let mut lexer = Lexer { bytes: text.as_bytes(), text, at: from, comments, diagnostics: Vec::new() };
     if u32::try_from(text.len()).is_err() {
         lexer.diagnostics.push(Diagnostic::error(Span::default(), "the text is longer than 4 GiB"));
-        lexer.tokens.push(Token::new(Kind::End, Gap::default(), 0, (from, from)));
-        return (lexer.tokens, lexer.diagnostics);
+        tokens.push(Token::new(Kind::End, Gap::default(), 0, (from, from)));
+        return (tokens, lexer.diagnostics);
     }
-    let bytes = lexer.bytes;
+    // What most tokens need is at hand, and not in the lexer, which is asked for the others.
+    let (bytes, mut at) = (text.as_bytes(), from);
     loop {
-        let gap = lexer.gap();
-        let start = lexer.at;
-        let is_over = || lexer.tokens.len() % SELDOM == SELDOM - 1 && limits::is_over();
+        let before = at;
+        let mut gap = Gap::default();
+        while let Some(&byte) = bytes.get(at)
+            && CLASS[byte as usize] == Class::Space
+        {
+            gap.newline |= byte == b'\n';
+            at += 1;
+        }
+        if let Some(b'/' | b'(' | b'<') = bytes.get(at) {
+            at = lexer.skip_comments(at, &mut gap);
+        }
+        gap.spaced = at > before;
+        let start = at;
+        let is_over = || tokens.len() % SELDOM == SELDOM - 1 && limits::is_over();
         let Some(&first) = bytes.get(start).filter(|_| lexer.diagnostics.len() < DIAGNOSTIC_LIMIT && !is_over()) else {
             let end = start.min(text.len());
-            lexer.tokens.push(Token::new(Kind::End, gap, 0, (end, end)));
-            return (lexer.tokens, lexer.diagnostics);
+            tokens.push(Token::new(Kind::End, gap, 0, (end, end)));
+            return (tokens, lexer.diagnostics);
         };
         // Most tokens are single marks, and words and numbers that end where their letters and digits do.
         let kind = match CLASS[first as usize] {
             Class::Mark => {
-                lexer.at = start + 1;
+                at = start + 1;
                 Kind::Mark
             }
-            Class::Word => {
-                lexer.at = end_of_word(bytes, start + 1);
-                if bytes.get(lexer.at) == Some(&b':') { lexer.word() } else { Kind::Word }
-            }
-            Class::Digit => {
-                let end = end_of_word(bytes, start + 1);
-                if bytes.get(end) == Some(&b'.') {
-                    lexer.number()
-                } else {
-                    lexer.at = end;
-                    Kind::Number
+            Class::Word | Class::Digit => {
+                at = end_of_word(bytes, start + 1);
+                match (CLASS[first as usize], bytes.get(at)) {
+                    (Class::Word, Some(b':')) => lexer.read_from(at, Lexer::word, &mut at),
+                    (Class::Digit, Some(b'.')) => lexer.read_from(start, Lexer::number, &mut at),
+                    (Class::Word, _) => Kind::Word,
+                    _ => Kind::Number,
                 }
             }
-            Class::Space | Class::Other => lexer.token(),
+            Class::Space | Class::Other => lexer.read_from(start, Lexer::token, &mut at),
         };
-        lexer.tokens.push(Token::new(kind, gap, first, (start, lexer.at)));
+        tokens.push(Token::new(kind, gap, first, (start, at)));
     }
 }
 
@@ -130,28 +137,17 @@ impl Lexer<'_> {
         self.diagnostics.push(Diagnostic::error(span, message).help(help));
     }
 
-    /// White space and comments.
-    #[inline]
-    fn gap(&mut self) -> Gap {
-        let (bytes, start) = (self.bytes, self.at);
-        let (mut at, mut newline) = (start, false);
-        while let Some(byte) = bytes.get(at)
-            && CLASS[*byte as usize] == Class::Space
-        {
-            newline |= *byte == b'\n';
-            at += 1;
-        }
-        self.at = at;
-        let mut gap = Gap { newline, spaced: at > start };
-        if let Some(b'/' | b'(' | b'<') = bytes.get(at) {
-            self.skip_comments(&mut gap);
-            gap.spaced = self.at > start;
-        }
-        gap
+    /// A token, or the rest of it, that is read from there on; `end` becomes its end.
+    fn read_from(&mut self, from: usize, read: fn(&mut Self) -> Kind, end: &mut usize) -> Kind {
+        self.at = from;
+        let kind = read(self);
+        *end = self.at;
+        kind
     }
 
-    /// White space and comments from what may be a comment on.
-    fn skip_comments(&mut self, gap: &mut Gap) {
+    /// White space and comments from what may be a comment on; where they end.
+    fn skip_comments(&mut self, from: usize, gap: &mut Gap) -> usize {
+        self.at = from;
         while self.at < self.bytes.len() {
             let start = self.at;
             match (self.byte(0), self.comments) {
@@ -176,6 +172,7 @@ impl Lexer<'_> {
                 _ => break,
             }
         }
+        self.at
     }
 
     fn line_comment(&mut self) {

@@ -53,7 +53,7 @@ fn real_ptx_in_columns() {
     assert!(first[1].guard.as_ref().is_some_and(|guard| guard.negated && guard.register.node == "%p"));
     let second = instructions(&test, 1);
     let Operand::Address(address) = operands(second[0])[1] else { panic!("an address") };
-    assert_eq!((address.base.node.clone(), address.offset), (Operand::Register("%rd1".to_owned()), -8));
+    assert_eq!((address.base.node.clone(), address.offset), (Operand::Register("%rd1".into()), -8));
     assert!(matches!(operands(second[1])[0], Operand::Pair(..)));
     assert!(matches!(&test.declarations[5].node, Declaration::Alias { kind: AliasKind::Texture, .. }));
     let Declaration::Register { value, .. } = &test.declarations[4].node else { panic!("a register") };
@@ -72,7 +72,7 @@ fn an_instance_is_part_of_a_name() {
     assert_eq!(value.node, InitialValue::Name("s@1".to_owned()));
     let code = instructions(&test, 0);
     let Operand::Address(address) = operands(code[0])[1] else { panic!("an address") };
-    assert_eq!((address.base.node.clone(), address.offset), (Operand::Symbol("s@1".to_owned()), 4));
+    assert_eq!((address.base.node.clone(), address.offset), (Operand::Symbol("s@1".into()), 4));
     assert!(code[1].guard.is_some(), "a guard on the next line is none of the name before it");
     let Condition::And(parts) = &test.questions[0].condition.node else { panic!("a conjunction") };
     let Condition::Compare { left, .. } = &parts[0].node else { panic!("a comparison") };
@@ -105,9 +105,9 @@ fn blocks_of_real_ptx() {
          P1 { }\nfilter x = 1\nlocations [x; 0:%r1;]\n~exists (x = 1)",
     );
     assert_eq!((test.layout, test.dialect), (Layout::Blocks, Dialect::Ptx));
-    assert_eq!(test.comments, ["\"a comment\"", "Key=Value"]);
+    assert_eq!(test.comments, "\"a comment\"\nKey=Value\n");
     assert_eq!(instructions(&test, 0).len(), 6);
-    assert_eq!(operands(instructions(&test, 0)[1])[0], &Operand::Register("p".to_owned()), "declared by `.reg`");
+    assert_eq!(operands(instructions(&test, 0)[1])[0], &Operand::Register("p".into()), "declared by `.reg`");
     assert_eq!(test.questions[0].kind, QuestionKind::NotExists);
     assert_eq!(test.locations.len(), 2);
     assert!(test.filter.is_some());
@@ -141,8 +141,8 @@ fn x86_as_herd_writes_it() {
     assert_eq!(test.dialect, Dialect::X86);
     let second = instructions(&test, 1);
     assert_eq!(second[0].prefix.as_ref().map(|prefix| prefix.node.as_str()), Some("lock"));
-    assert_eq!(operands(second[0])[1], &Operand::Register("EAX".to_owned()));
-    assert_eq!(operands(second[2])[0], &Operand::Register("AL".to_owned()));
+    assert_eq!(operands(second[0])[1], &Operand::Register("EAX".into()));
+    assert_eq!(operands(second[2])[0], &Operand::Register("AL".into()));
     assert_eq!(instructions(&test, 0)[0].opcode.node, "mov");
     let Condition::And(parts) = &test.questions[0].condition.node else { panic!("a conjunction") };
     let Condition::Compare { left, .. } = &parts[0].node else { panic!("a comparison") };

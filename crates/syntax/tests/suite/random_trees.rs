@@ -46,16 +46,18 @@ impl Maker {
         let brackets = self.dialect != Dialect::Dartagnan;
         let ptx = self.dialect == Dialect::Ptx;
         match self.random.below(if ptx && depth < 3 { 11 } else { 4 }) {
-            0 => Operand::Register(self.register()),
+            0 => Operand::Register(self.register().into()),
             1 if brackets => self.address(depth),
-            1 | 2 => Operand::Symbol(self.word(&["x", "LC00", "y_2"])),
+            1 | 2 => Operand::Symbol(self.word(&["x", "LC00", "y_2"]).into()),
             3 => Operand::Integer(self.integer()),
             4 => Operand::Float(self.word(&["0f3F800000", "1.5", "-2.0e-3"])),
             5 => Operand::Vector((0..=self.random.below(3)).map(|_| at(self.operand(depth + 1))).collect()),
             6 => Operand::List((0..self.random.below(3)).map(|_| at(self.operand(depth + 1))).collect()),
-            7 => Operand::Pair(Box::new(at(Operand::Sink)), Box::new(at(Operand::Register("%q".to_owned())))),
-            8 => Operand::Negated(Box::new(at(Operand::Register("%p".to_owned())))),
-            9 if depth == 0 => Operand::Offset(Box::new(at(Operand::Symbol(self.instance()))), self.integer() % 64),
+            7 => Operand::Pair(Box::new(at(Operand::Sink)), Box::new(at(Operand::Register("%q".into())))),
+            8 => Operand::Negated(Box::new(at(Operand::Register("%p".into())))),
+            9 if depth == 0 => {
+                Operand::Offset(Box::new(at(Operand::Symbol(self.instance().into()))), self.integer() % 64)
+            }
             _ => Operand::Text(self.word(&["", "text; | }", "a\\\"b"])),
         }
     }
@@ -72,9 +74,9 @@ impl Maker {
 
     fn address(&mut self, depth: u32) -> Operand {
         let base = if self.random.below(2) == 0 {
-            Operand::Symbol(self.instance())
+            Operand::Symbol(self.instance().into())
         } else {
-            Operand::Register(self.register())
+            Operand::Register(self.register().into())
         };
         let rest = if self.dialect == Dialect::Ptx && self.random.below(4) == 0 {
             vec![at(self.operand(depth + 1))]
@@ -87,8 +89,8 @@ impl Maker {
     fn instruction(&mut self) -> Instruction {
         let x86 = self.dialect == Dialect::X86;
         let guarded = self.dialect == Dialect::Ptx && self.random.below(4) == 0;
-        let guard = guarded.then(|| Guard { negated: self.random.below(2) == 0, register: at("%p".to_owned()) });
-        let prefix = (x86 && self.random.below(4) == 0).then(|| at("lock".to_owned()));
+        let guard = guarded.then(|| Guard { negated: self.random.below(2) == 0, register: at("%p".into()) });
+        let prefix = (x86 && self.random.below(4) == 0).then(|| at("lock".into()));
         let opcode = self.word(if x86 {
             &["mov", "mfence", "xadd", "not", "jne"]
         } else {
@@ -96,9 +98,9 @@ impl Maker {
         });
         let count = if x86 { 0 } else { self.random.below(4) };
         let modifiers =
-            (0..count).map(|_| at(self.word(&["weak", "gpu", "shared::cta", "2d", "32x32b", "u32"]))).collect();
+            (0..count).map(|_| at(self.word(&["weak", "gpu", "shared::cta", "2d", "32x32b", "u32"]).into())).collect();
         let operands = (0..self.random.below(4)).map(|_| at(self.operand(0))).collect();
-        Instruction { guard, prefix, opcode: at(opcode), modifiers, operands }
+        Instruction { guard, prefix, opcode: at(opcode.into()), modifiers, operands }
     }
 
     fn statement(&mut self) -> Statement {
@@ -258,8 +260,8 @@ impl Maker {
         }
         if self.dialect == Dialect::Ptx {
             // What makes it this dialect.
-            let operands = vec![at(Operand::Register("%r1".to_owned()))];
-            let opcode = at("mov".to_owned());
+            let operands = vec![at(Operand::Register("%r1".into()))];
+            let opcode = at("mov".into());
             let instruction = Instruction { guard: None, prefix: None, opcode, modifiers: Vec::new(), operands };
             threads[0].body.push(Statement::Instruction { instruction, assume: None });
         }
@@ -268,7 +270,7 @@ impl Maker {
             layout,
             dialect: self.dialect,
             name: at("name+1/a".to_owned()),
-            comments: if nv { Vec::new() } else { vec!["\"text\n{\"".to_owned(), "Key=[a,b]".to_owned()] },
+            comments: if nv { String::new() } else { "\"text\n{\"\nKey=[a,b]\n".to_owned() },
             declarations: (0..self.random.below(4)).map(|_| at(self.declaration())).collect(),
             threads,
             locations: if nv { Vec::new() } else { (0..self.random.below(2)).map(|_| at(self.term())).collect() },

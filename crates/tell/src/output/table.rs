@@ -307,10 +307,13 @@ fn ends(report: &Report) -> &'static str {
     }
 }
 
+/// Bytes that most reports do with.
+const SHORT: usize = 512;
+
 /// One report in full.
 pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String {
     let report = row.report;
-    let mut text = String::new();
+    let mut text = String::with_capacity(SHORT);
     let verdict = colour.paint(status_colour(row.status()), &verdict(report));
     // That it holds vacuously is said of the question.
     let said_elsewhere = report.why.is_none() && (report.vacuous() || report.undefined.is_some());

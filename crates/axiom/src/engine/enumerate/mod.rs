@@ -38,7 +38,7 @@ pub use self::ways::{Ways, explore_ways};
 use std::ops::ControlFlow;
 
 use fencepost_program::expression::Expression;
-use fencepost_program::unfolding::{EventKind, Unfolding};
+use fencepost_program::unfolding::{EventKind, Traces, Unfolding};
 use fencepost_program::{ThreadId, TraceId, launch};
 
 use self::budget::{Budget, End, Flow};
@@ -168,7 +168,7 @@ fn explore(
     }
     let question = Question::new(goal);
     let choices = match &among {
-        Among::Ways(ways) => ways.traces.iter().map(|trace| vec![*trace]).collect(),
+        Among::Ways(ways) => ways.traces.iter().map(|trace| Traces::filled(*trace, 1)).collect(),
         Among::All | Among::Classes(_) => traces::choices(unfolding, &question, goal.ends),
     };
     let mut search = Search::new(unfolding, model, (question, wanted), (goal.ends, goal.multiplicity), budget, visit);
@@ -266,7 +266,7 @@ impl<'a, 'v> Search<'a, 'v> {
         visit: &'v mut Visitor<'_>,
     ) -> Search<'a, 'v> {
         let roots: Vec<NodeId> = wanted.iter().map(|wanted| wanted.node).collect();
-        let Spare { evaluator, execution, filled, mask, candidate, values, reads, orders } = Spare::take();
+        let Spare { evaluator, execution, filled, mask, candidate, values, reads, orders } = *Spare::take();
         let evaluator = Evaluator::in_memory(model, &roots, evaluator).watched(budget.watch.clone());
         Search {
             unfolding,
@@ -300,12 +300,7 @@ impl<'a, 'v> Search<'a, 'v> {
     }
 
     /// One trace per thread.
-    fn choose_traces(
-        &mut self,
-        threads: &[Vec<TraceId>],
-        meetings: &mut Meetings<'_>,
-        chosen: &mut Vec<TraceId>,
-    ) -> Flow {
+    fn choose_traces(&mut self, threads: &[Traces], meetings: &mut Meetings<'_>, chosen: &mut Vec<TraceId>) -> Flow {
         let Some((first, rest)) = threads.split_first() else {
             return self.candidate(chosen);
         };

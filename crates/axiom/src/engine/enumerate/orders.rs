@@ -72,7 +72,8 @@ pub(super) struct Orders {
     pub(super) maximal: Vec<usize>,
     /// Parts of the condition about the final value of one location.
     pub(super) memory_parts: Vec<(usize, LocationId)>,
-    states: Vec<State>,
+    /// By level. Who works on one has it meanwhile.
+    states: Vec<Option<Box<State>>>,
     pub(super) closure: Relation,
     /// Pairs of `open` that every execution of these traces relates.
     pub(super) ordered_pairs: Vec<Pair>,
@@ -291,8 +292,8 @@ impl Search<'_, '_> {
 
     fn find_memory_parts(&mut self) {
         self.orders.memory_parts.clear();
-        for (index, terms) in self.question.terms.iter().enumerate() {
-            let mut locations = terms.iter().filter_map(|term| match term {
+        for index in 0..self.question.conjuncts.len() {
+            let mut locations = self.question.terms(index).iter().filter_map(|term| match term {
                 Term::Memory(location) => Some(*location),
                 Term::Constant(_) | Term::Register(..) => None,
             });
@@ -373,7 +374,7 @@ impl Search<'_, '_> {
             return Flow::Continue(());
         }
         self.find_maximal();
-        let mut state = std::mem::take(self.state(0));
+        let mut state = self.take_state(0);
         state.co.assign(&self.orders.root);
         state.fences.assign(&self.orders.nothing);
         state.fences_closed.assign(&self.orders.nothing);
@@ -383,7 +384,7 @@ impl Search<'_, '_> {
         }
         let consistent =
             self.break_symmetry(&mut state) == Consistent::Yes && self.propagate(&mut state) == Consistent::Yes;
-        *self.state(0) = state;
+        self.orders.states[0] = Some(state);
         if !consistent {
             return Flow::Continue(());
         }
@@ -399,14 +400,14 @@ impl Search<'_, '_> {
     /// Before any choice: decides the pairs of which one way is ruled out, and guesses the others.
     fn look_ahead(&mut self) -> std::ops::ControlFlow<super::End, Consistent> {
         use std::ops::ControlFlow::Continue;
-        let mut state = std::mem::take(self.state(0));
+        let mut state = self.take_state(0);
         let consistent = self.rule_out(&mut state);
         let flow = if consistent == Consistent::Yes { self.guess(&state) } else { self.budget.ended() };
         // The evaluator has the values of this state again.
         if flow.is_continue() && consistent == Consistent::Yes {
             self.propagate(&mut state);
         }
-        *self.state(0) = state;
+        self.orders.states[0] = Some(state);
         flow?;
         Continue(consistent)
     }
@@ -466,11 +467,15 @@ impl Search<'_, '_> {
         self.wanted.as_ref().map_or(Stage::Static, |wanted| self.evaluator.plan().stage(wanted.node))
     }
 
-    fn state(&mut self, level: usize) -> &mut State {
+    fn take_state(&mut self, level: usize) -> Box<State> {
         if self.orders.states.len() <= level {
-            self.orders.states.resize_with(level + 1, State::default);
+            self.orders.states.resize_with(level + 1, || None);
         }
-        &mut self.orders.states[level]
+        self.orders.states[level].take().unwrap_or_default()
+    }
+
+    fn state(&self, level: usize) -> &State {
+        self.orders.states[level].as_deref().expect("invariant: nobody works on it")
     }
 
     /// Spinning reads read co-maximal writes.
@@ -513,13 +518,13 @@ impl Search<'_, '_> {
     }
 
     fn undecided(&self, level: usize) -> usize {
-        let state = &self.orders.states[level];
+        let state = self.state(level);
         let fences = self.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair)).count();
         fences + state.pairs.len()
     }
 
     fn next_edge(&self, level: usize) -> Option<Edge> {
-        let state = &self.orders.states[level];
+        let state = self.state(level);
         let fences = self.orders.fence_pairs.iter().find(|pair| !state.fences_ordered(**pair));
         let fences = fences.map(|&(a, b)| Edge::Fence(a, b));
         fences.or_else(|| state.pairs.first().map(|&(a, b)| Edge::Coherence(a, b)))
@@ -532,7 +537,7 @@ impl Search<'_, '_> {
             return self.all_chosen(level);
         };
         let before = self.reported;
-        let held = self.orders.states[level].memory();
+        let held = self.state(level).memory();
         self.budget.enter(held)?;
         for (attempt, edge) in [edge, edge.reversed()].into_iter().enumerate() {
             if self.descend(level, edge) == Consistent::No {
@@ -552,20 +557,20 @@ impl Search<'_, '_> {
 
     /// Copies a level's state to the next, with one more edge and what follows.
     fn descend(&mut self, level: usize, edge: Edge) -> Consistent {
-        let mut next = std::mem::take(self.state(level + 1));
-        next.assign(&self.orders.states[level]);
+        let mut next = self.take_state(level + 1);
+        next.assign(self.state(level));
         let consistent = match next.order(edge) {
             Consistent::Yes => self.propagate(&mut next),
             Consistent::No => Consistent::No,
         };
-        self.orders.states[level + 1] = next;
+        self.orders.states[level + 1] = Some(next);
         consistent
     }
 
     fn all_chosen(&mut self, level: usize) -> Flow {
-        let state = std::mem::take(&mut self.orders.states[level]);
+        let state = self.take_state(level);
         let flow = self.accept(&state);
-        self.orders.states[level] = state;
+        self.orders.states[level] = Some(state);
         flow
     }
 
@@ -583,7 +588,7 @@ impl Search<'_, '_> {
         use std::ops::ControlFlow::Continue;
         loop {
             let mut learned = false;
-            let state = &self.orders.states[level];
+            let state = self.state(level);
             let fences = self.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair));
             let edges: Vec<Edge> = fences
                 .map(|&(a, b)| Edge::Fence(a, b))
@@ -610,14 +615,14 @@ impl Search<'_, '_> {
                 break;
             }
         }
-        let mut state = std::mem::take(&mut self.orders.states[level]);
+        let mut state = self.take_state(level);
         let consistent = self.propagate(&mut state);
-        self.orders.states[level] = state;
+        self.orders.states[level] = Some(state);
         Continue(consistent)
     }
 
     fn decided(&self, level: usize, edge: Edge) -> bool {
-        let state = &self.orders.states[level];
+        let state = self.state(level);
         match edge {
             Edge::Fence(a, b) => state.fences_ordered((a, b)),
             Edge::Coherence(a, b) => state.related((a, b)),

@@ -23,18 +23,15 @@ impl<'a> Conjunct<'a> {
     pub(super) fn holds(&self, term: &mut dyn FnMut(&Term) -> Option<Value>) -> Option<bool> {
         self.condition.evaluate(term).map(|holds| holds == self.wanted)
     }
-
-    pub(super) fn terms(&self) -> Vec<Term> {
-        self.condition.terms()
-    }
 }
 
 /// The parts of a goal.
 #[derive(Clone, Debug)]
 pub(super) struct Question<'a> {
     pub(super) conjuncts: Vec<Conjunct<'a>>,
-    /// The registers and locations each conjunct mentions.
-    pub(super) terms: Vec<Vec<Term>>,
+    /// The registers and locations each conjunct mentions, one conjunct after the other, and where those of each end.
+    terms: Vec<Term>,
+    ends: Vec<usize>,
     /// Locations whose final value the conjuncts mention, ascending.
     pub(super) memory: Vec<LocationId>,
     /// Locations whose final value anybody looks at; None: all, and every execution is wanted by itself.
@@ -47,8 +44,12 @@ impl<'a> Question<'a> {
         for condition in [goal.filter, goal.condition].into_iter().flatten() {
             flatten(condition, true, &mut conjuncts);
         }
-        let terms: Vec<Vec<Term>> = conjuncts.iter().map(Conjunct::terms).collect();
-        let mut memory: Vec<LocationId> = terms.iter().flatten().filter_map(location).collect();
+        let (mut terms, mut ends) = (Vec::with_capacity(2 * conjuncts.len()), Vec::with_capacity(conjuncts.len()));
+        for conjunct in &conjuncts {
+            conjunct.condition.add_terms(&mut terms);
+            ends.push(terms.len());
+        }
+        let mut memory: Vec<LocationId> = terms.iter().filter_map(location).collect();
         memory.shared_sort();
         memory.dedup();
         let observed = match (goal.observed, goal.multiplicity) {
@@ -59,7 +60,13 @@ impl<'a> Question<'a> {
             (Observed::Everything, Multiplicity::All) => None,
         };
         let observed = observed.map(|terms| memory.iter().copied().chain(terms.iter().filter_map(location)).collect());
-        Question { conjuncts, terms, memory, observed }
+        Question { conjuncts, terms, ends, memory, observed }
+    }
+
+    /// The registers and locations that a conjunct mentions.
+    pub(super) fn terms(&self, conjunct: usize) -> &[Term] {
+        let start = conjunct.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.terms[start..self.ends[conjunct]]
     }
 }
 

@@ -33,13 +33,13 @@ pub(super) struct Spare {
 }
 
 thread_local! {
-    static SPARE: Cell<Option<Spare>> = const { Cell::new(None) };
+    static SPARE: Cell<Option<Box<Spare>>> = const { Cell::new(None) };
 }
 
 impl Spare {
     /// What the last search of this thread left. A search that another one starts while it runs finds nothing here.
-    pub(super) fn take() -> Spare {
-        SPARE.take().unwrap_or_else(|| Spare {
+    pub(super) fn take() -> Box<Spare> {
+        let new = || Spare {
             evaluator: Memory::default(),
             execution: report::empty(),
             filled: Filled::default(),
@@ -48,7 +48,8 @@ impl Spare {
             values: Values::default(),
             reads: Reads::default(),
             orders: Orders::default(),
-        })
+        };
+        SPARE.take().unwrap_or_else(|| Box::new(new()))
     }
 }
 
@@ -64,6 +65,6 @@ impl Search<'_, '_> {
         // These know candidates by number, or events.
         orders.adjoint = Adjoint::default();
         reads.pairs.clear();
-        SPARE.set(Some(Spare { evaluator, execution, filled, mask, candidate, values, reads, orders }));
+        SPARE.set(Some(Box::new(Spare { evaluator, execution, filled, mask, candidate, values, reads, orders })));
     }
 }

@@ -3,7 +3,7 @@
 
 use fencepost_program::expression::Expression;
 use fencepost_program::program::Term;
-use fencepost_program::unfolding::{Trace, TraceEnd, Unfolding};
+use fencepost_program::unfolding::{Trace, TraceEnd, Traces, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, ThreadId, TraceId};
 use fencepost_syntax::sorted::SharedSort as _;
@@ -13,7 +13,7 @@ use crate::engine::Ends;
 use crate::engine::may::{May, MayValues, only_leaf};
 
 /// The traces to combine, per thread.
-pub(super) fn choices(unfolding: &Unfolding, question: &Question<'_>, ends: Ends) -> Vec<Vec<TraceId>> {
+pub(super) fn choices(unfolding: &Unfolding, question: &Question<'_>, ends: Ends) -> Vec<Traces> {
     let fits = |trace: &TraceId| match (&unfolding.traces[trace.index()].end, ends) {
         (_, Ends::Cut)
         | (TraceEnd::Exit | TraceEnd::NotStarted, _)
@@ -22,7 +22,7 @@ pub(super) fn choices(unfolding: &Unfolding, question: &Question<'_>, ends: Ends
         (TraceEnd::Bound { .. } | TraceEnd::Wild { .. }, Ends::Terminating | Ends::Stuck) => false,
     };
     let fitting = |traces: &[TraceId]| traces.iter().copied().filter(fits).collect();
-    let mut alive: Vec<Vec<TraceId>> = unfolding.threads.iter().map(|thread| fitting(&thread.traces)).collect();
+    let mut alive: Vec<Traces> = unfolding.threads.iter().map(|thread| fitting(&thread.traces)).collect();
     // With one trace per thread the analysis of the candidate does the same work.
     if alive.iter().any(|traces| traces.len() > 1) {
         while drop_infeasible(unfolding, question, &mut alive) {}
@@ -31,7 +31,7 @@ pub(super) fn choices(unfolding: &Unfolding, question: &Question<'_>, ends: Ends
 }
 
 /// Whether a trace was dropped.
-fn drop_infeasible(unfolding: &Unfolding, question: &Question<'_>, alive: &mut [Vec<TraceId>]) -> bool {
+fn drop_infeasible(unfolding: &Unfolding, question: &Question<'_>, alive: &mut [Traces]) -> bool {
     let mut events: Vec<EventId> = unfolding.inits().collect();
     for trace in alive.iter().flatten() {
         events.extend(&unfolding.traces[trace.index()].events);
@@ -57,7 +57,7 @@ fn feasible(trace: &Trace, thread: ThreadId, question: &Question<'_>, may: &MayV
 
 /// Whether a part of the condition about one register of this thread can hold.
 fn conjunct_feasible(trace: &Trace, thread: ThreadId, question: &Question<'_>, index: usize, may: &MayValues) -> bool {
-    let [Term::Register(owner, register)] = question.terms[index].as_slice() else { return true };
+    let [Term::Register(owner, register)] = question.terms(index) else { return true };
     let Some(expression) = trace.registers.get(register.index()) else { return true };
     if *owner != thread {
         return true;
@@ -94,10 +94,10 @@ pub(super) fn tests_of<'a>(
             }
         }
     }
-    for (index, terms) in question.terms.iter().enumerate() {
+    for index in 0..question.conjuncts.len() {
         leaves.clear();
         let mut registers_only = true;
-        for term in terms {
+        for term in question.terms(index) {
             match register(unfolding, traces, term) {
                 Some(expression) => expression.leaves(&mut leaves),
                 None => registers_only = false,

@@ -110,10 +110,10 @@ impl Values {
                 self.constraints.push(Constraint { trace: id, index });
             }
         }
-        for (index, terms) in question.terms.iter().enumerate() {
+        for index in 0..question.conjuncts.len() {
             leaves.clear();
+            let terms = question.terms(index).iter();
             terms
-                .iter()
                 .filter_map(|term| register(unfolding, &candidate.traces, term))
                 .for_each(|expression| expression.leaves(&mut leaves));
             watch(candidate, &leaves, &mut self.conjunct_users, index);

@@ -5,7 +5,7 @@ use fencepost_program::barrier::Matchings;
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::BarrierRule;
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd};
+use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd, Traces};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, TraceId, launch};
 
@@ -31,10 +31,10 @@ impl<'a> Search<'a> {
     /// Visits the spaces that together are all executions with this ending.
     pub(super) fn all_spaces(&mut self, ending: Ends, visit: &mut Visit<'_, 'a>) -> Result<(), Exploration> {
         let threads = self.unfolding.threads.iter();
-        let traces: Vec<Vec<TraceId>> = threads
+        let traces: Vec<Traces> = threads
             .map(|thread| thread.traces.iter().copied().filter(|trace| self.allowed(*trace, ending)).collect())
             .collect();
-        if traces.iter().any(Vec::is_empty) {
+        if traces.iter().any(|of| of.is_empty()) {
             return Ok(());
         }
         let chosen_apart = |trace: &TraceId| self.barriers(*trace).next().is_some() || self.meets_launches(*trace);
@@ -52,7 +52,7 @@ impl<'a> Search<'a> {
     /// One trace per thread, of those that can meet.
     fn choose_traces(
         &mut self,
-        threads: &[Vec<TraceId>],
+        threads: &[Traces],
         meetings: &mut Meetings<'_>,
         chosen: &mut Vec<TraceId>,
         take: &mut Take<'_, 'a>,
@@ -91,7 +91,7 @@ impl<'a> Search<'a> {
         ending: Ends,
         visit: &mut Visit<'_, 'a>,
     ) -> Result<(), Exploration> {
-        let traces: Vec<Vec<TraceId>> = choice.iter().map(|trace| vec![*trace]).collect();
+        let traces: Vec<Traces> = choice.iter().map(|trace| Traces::filled(*trace, 1)).collect();
         for operands in self.assignments(choice, &traces, ending)? {
             let mut value = |operand: &Expression| {
                 let fixed = operands.iter().find(|(known, _)| known == operand).map(|(_, value)| *value);
@@ -119,7 +119,7 @@ impl<'a> Search<'a> {
     fn assignments(
         &self,
         choice: &[TraceId],
-        traces: &[Vec<TraceId>],
+        traces: &[Traces],
         ending: Ends,
     ) -> Result<Vec<Vec<(Expression, Value)>>, Exploration> {
         let mut open: Vec<(Expression, EventId)> = Vec::new();

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use fencepost_program::expression::Expression;
-use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd, Unfolding};
+use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd, Traces, Unfolding};
 use fencepost_program::value::Value;
-use fencepost_program::{EventId, LocationId, TraceId};
+use fencepost_program::{EventId, LocationId};
 
 use crate::base::{is_in_sync_order, location_of, sync_orders};
 use crate::engine::Ends;
@@ -28,7 +28,7 @@ const ENTRY: u64 = 32;
 #[derive(Clone, Debug)]
 pub(super) struct Space {
     /// The traces each thread may take.
-    pub(super) traces: Vec<Vec<TraceId>>,
+    pub(super) traces: Vec<Traces>,
     pub(super) matching: BarrierMatching,
     /// The values the matching takes barrier operands to have.
     pub(super) operands: Vec<(Expression, Value)>,
@@ -48,7 +48,7 @@ pub(super) struct Encoding<'a> {
     /// Events that can occur.
     pub(super) possible: Vec<EventId>,
     /// The allowed traces of each event; empty for init writes.
-    traces_of: Vec<Vec<TraceId>>,
+    traces_of: Vec<Traces>,
     /// Writes of each location that can occur, init first.
     pub(super) writes: BTreeMap<LocationId, Vec<EventId>>,
     pub(super) sources: BTreeMap<EventId, Vec<(EventId, Lit)>>,
@@ -68,7 +68,7 @@ impl<'a> Encoding<'a> {
         let yes = solver.yes();
         let mut taken = vec![no; unfolding.traces.len()];
         for traces in &space.traces {
-            if let [only] = traces.as_slice() {
+            if let [only] = **traces {
                 taken[only.index()] = yes;
                 continue;
             }
@@ -85,7 +85,7 @@ impl<'a> Encoding<'a> {
             taken,
             executed: vec![no; unfolding.events.len()],
             possible: Vec::new(),
-            traces_of: vec![Vec::new(); unfolding.events.len()],
+            traces_of: vec![Traces::new(); unfolding.events.len()],
             writes: BTreeMap::new(),
             sources: BTreeMap::new(),
             rf: hash::Map::default(),

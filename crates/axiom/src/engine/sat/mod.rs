@@ -21,7 +21,7 @@ mod thin_air;
 mod values;
 
 use fencepost_program::TraceId;
-use fencepost_program::unfolding::{TraceEnd, Unfolding};
+use fencepost_program::unfolding::{TraceEnd, Traces, Unfolding};
 use fencepost_syntax::Span;
 
 use crate::bits::Shape;
@@ -127,7 +127,7 @@ impl<'a> Search<'a> {
     /// The shape of the largest candidate of a space.
     fn largest(&self, space: &Space) -> Shape {
         let length = |trace: &TraceId| self.unfolding.traces[trace.index()].events.len();
-        let longest = |traces: &Vec<TraceId>| traces.iter().map(length).max().unwrap_or(0);
+        let longest = |traces: &Traces| traces.iter().map(length).max().unwrap_or(0);
         Shape::new(self.unfolding.locations.len() + space.traces.iter().map(longest).sum::<usize>())
     }
 

@@ -113,7 +113,7 @@ fn classes(unfolding: &Unfolding, space: &Space, goal: &Goal<'_>, watch: &Watch<
 }
 
 fn interchangeable(unfolding: &Unfolding, space: &Space, a: ThreadId, b: ThreadId) -> bool {
-    let ([first], [second]) = (space.traces[a.index()].as_slice(), space.traces[b.index()].as_slice()) else {
+    let ([first], [second]) = (&*space.traces[a.index()], &*space.traces[b.index()]) else {
         return false;
     };
     let place = |thread: usize| unfolding.threads[thread].place;

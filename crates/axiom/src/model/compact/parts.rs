@@ -127,7 +127,7 @@ pub(super) fn read_node(reader: &mut Reader<'_>) -> Option<Node> {
     let bit = |at: u32| bits >> at & 1 == 1;
     let operator = read_operator(reader)?;
     let (file, span) = read_place(reader)?;
-    let name = if bit(0) { Some(reader.word_text()?.to_owned()) } else { None };
+    let name = if bit(0) { Some(reader.word_text()?.into()) } else { None };
     let kind = if bit(1) { NodeKind::Set } else { NodeKind::Relation };
     let depends = Dynamic { rf: bit(2), co: bit(3), sync_fence: bit(4), syncbar: bit(5) };
     Some(Node { operator, kind, name, file, span, depends })

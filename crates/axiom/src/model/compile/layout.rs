@@ -5,6 +5,7 @@
 
 use fencepost_syntax::Source;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
+use fencepost_syntax::short::ShortText;
 
 use crate::evaluate::Plans;
 use crate::model::analysis::demand::Reader;
@@ -51,7 +52,7 @@ pub(crate) fn lay_out(mut draft: Draft) -> Model {
         Node {
             operator: with_operands(&node.operator, new),
             kind: node.kind,
-            name: node.name.as_ref().map(|naming| naming.name.clone()),
+            name: node.name.as_ref().map(|naming| ShortText::from(&naming.name)),
             file: node.place.file,
             span: node.place.span,
             depends: polarity[old.index()].depends(),

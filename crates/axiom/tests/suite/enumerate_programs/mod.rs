@@ -9,6 +9,7 @@ use fencepost_program::unfolding::{Event, EventKind, LocationInfo, ThreadUnfoldi
 use fencepost_program::value::{Type, Value};
 use fencepost_program::{AddressId, EventId, LocationId, RegisterId, ThreadId, TraceId};
 use fencepost_syntax::Span;
+use fencepost_syntax::few::Few;
 use fencepost_syntax::litmus::Comparison;
 
 /// One instruction; locations by number, values constant.
@@ -122,7 +123,7 @@ impl Builder {
         self.unfolding.threads.push(ThreadUnfolding {
             name: format!("P{}", thread.0).into(),
             place: Place::Gpu { gpu: 0, cluster: 0, cta: thread.0 },
-            traces: vec![trace],
+            traces: Few::filled(trace, 1),
             ..ThreadUnfolding::default()
         });
         self

@@ -10,6 +10,7 @@ use fencepost_program::unfolding::{
 use fencepost_program::value::{Type, Value};
 use fencepost_program::{AddressId, EventId, LocationId, ThreadId, TraceId};
 use fencepost_syntax::Span;
+use fencepost_syntax::few::Few;
 
 /// The unfolding so far. Locations come first, then threads, each with its events in program order.
 pub(crate) struct Build {
@@ -49,7 +50,7 @@ impl Build {
         self.unfolding.threads.push(ThreadUnfolding {
             name: name.into(),
             place,
-            traces: vec![trace],
+            traces: Few::filled(trace, 1),
             ..ThreadUnfolding::default()
         });
         self.unfolding.traces.push(Trace {

@@ -26,6 +26,7 @@ use fencepost_program::unfolding::{
 use fencepost_program::value::{Type, Value};
 use fencepost_program::{AddressId, EventId, LocationId, ThreadId, TraceId};
 use fencepost_syntax::Span;
+use fencepost_syntax::few::Few;
 
 use super::second_run::{Access, Answers, End, Happened, Run, run};
 
@@ -234,7 +235,7 @@ fn unfolding(program: &Program, chosen: &[&Run]) -> Unfolding {
             name: thread.name.clone(),
             place: thread.place,
             kernel: None,
-            traces: vec![TraceId::new(index)],
+            traces: Few::filled(TraceId::new(index), 1),
         });
         add(program, &mut made, ThreadId::new(index), run);
     }

@@ -64,7 +64,7 @@ impl Edit {
                 _ => None,
             })?;
             let here = instruction.opcode.span;
-            instruction.modifiers = words.iter().map(|word| Spanned::new(word.clone(), here)).collect();
+            instruction.modifiers = words.iter().map(|word| Spanned::new(word.into(), here)).collect();
         }
         for put in &self.puts {
             let body = &mut changed.threads.get_mut(put.thread)?.body;
@@ -212,7 +212,7 @@ fn reword(
 }
 
 fn spelled(instruction: &Instruction) -> Vec<String> {
-    instruction.modifiers.iter().map(|word| word.node.clone()).collect()
+    instruction.modifiers.iter().map(|word| word.node.to_string()).collect()
 }
 
 const ORDERED: [&str; 6] = ["ld", "st", "atom", "red", "fence", "mbarrier"];

@@ -121,7 +121,7 @@ impl Subject<'_> {
 fn named(program: &Program) -> Vec<(String, Term)> {
     let mut all = Vec::new();
     for (at, thread) in program.threads.iter().enumerate() {
-        for (register, info) in thread.registers.iter().enumerate().filter(|(_, info)| !info.name.starts_with('#')) {
+        for (register, info) in thread.registers.iter().enumerate().filter(|(_, info)| !info.name.starts_with("#")) {
             let term = Term::Register(ThreadId(at as u32), RegisterId::new(register));
             all.push((format!("{}:{}", thread.name, info.name), term));
         }

@@ -211,7 +211,7 @@ fn instruction(context: &Context) -> Instruction {
 /// An instruction that is not understood still says which registers it would have written, if that is plain.
 fn unmodelled(context: &Context, why: &str) -> Op {
     let tree = context.tree();
-    let mut text = tree.opcode.node.clone();
+    let mut text = tree.opcode.node.to_string();
     for modifier in &tree.modifiers {
         text.push('.');
         text.push_str(&modifier.node);

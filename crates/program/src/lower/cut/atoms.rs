@@ -1,7 +1,6 @@
 //! Locations and addresses out of a cut (see [`crate::lower::cut`]): names, types and initial values of each atom.
 
 use fencepost_syntax::sorted::SharedSort as _;
-use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::{AddressId, LocationId};
 use crate::lower::cut::uses::{Cut, Scalar, Uses, bytes, element_name, element_type};
@@ -23,10 +22,8 @@ pub(crate) fn make(names: &mut Names, cut: &Cut) {
         names.variables[id].atoms = variable(names, VariableId(id), cut, &mut locations);
     }
     names.locations = locations;
-    let targets: Vec<Option<VariableId>> =
-        names.variables.iter().map(|variable| variable.target.map(|(target, _)| target)).collect();
-    for (id, target) in targets.into_iter().enumerate() {
-        if let Some(target) = target {
+    for id in 0..names.variables.len() {
+        if let Some((target, _)) = names.variables[id].target {
             names.variables[id].atoms = names.variables[target.0].atoms.clone();
         }
     }
@@ -165,7 +162,8 @@ fn initialised(count: Value) -> Value {
 /// Settles what each address taken so far is, and gives every atom one. The addresses of a variable's atoms follow each
 /// other; where those taken do not, new ones stand for them.
 fn addresses(names: &mut Names) {
-    let mut runs: SortedMap<VariableId, AddressId> = SortedMap::new();
+    // By variable: the address of its first atom.
+    let mut runs: Vec<AddressId> = Vec::with_capacity(names.variables.len());
     let mut next = names.taken.len();
     for (index, variable) in names.variables.iter().enumerate() {
         let id = VariableId(index);
@@ -178,26 +176,19 @@ fn addresses(names: &mut Names) {
             next += variable.atoms.len();
             next - variable.atoms.len()
         };
-        runs.insert(id, AddressId::new(run));
+        runs.push(AddressId::new(run));
     }
-    let mut made: Vec<Address> = Vec::new();
-    let places: Vec<(VariableId, i128)> = names.taken.clone();
-    for (variable, offset) in places {
-        made.push(address(names, &runs, variable, offset));
-    }
-    for index in 0..names.variables.len() {
-        let id = VariableId(index);
-        if runs[&id].index() < names.taken.len() {
-            continue;
-        }
-        for atom in names.variables[index].atoms.clone() {
-            made.push(address(names, &runs, id, atom.offset));
+    let mut made: Vec<Address> = Vec::with_capacity(next);
+    made.extend(names.taken.iter().map(|(variable, offset)| address(names, &runs, *variable, *offset)));
+    for (index, variable) in names.variables.iter().enumerate() {
+        if runs[index].index() >= names.taken.len() {
+            made.extend(variable.atoms.iter().map(|atom| address(names, &runs, VariableId(index), atom.offset)));
         }
     }
     names.addresses = made;
 }
 
-fn address(names: &Names, runs: &SortedMap<VariableId, AddressId>, id: VariableId, offset: i128) -> Address {
+fn address(names: &Names, runs: &[AddressId], id: VariableId, offset: i128) -> Address {
     let variable = &names.variables[id.0];
     // The lanes that an address in tensor memory counts are no columns.
     let is_columns = matches!(names.name_of(id).space, Some((Space::TensorMemory, _)));
@@ -210,9 +201,9 @@ fn address(names: &Names, runs: &SortedMap<VariableId, AddressId>, id: VariableI
     };
     let at = after.checked_sub(1).filter(holds).unwrap_or(0);
     let atom = variable.atoms[at];
-    let own = AddressId::new(runs[&id].index() + at);
+    let own = AddressId::new(runs[id.0].index() + at);
     let generic = match variable.target {
-        Some((target, Sharing::VirtualAddress)) => AddressId::new(runs[&target].index() + at),
+        Some((target, Sharing::VirtualAddress)) => AddressId::new(runs[target.0].index() + at),
         _ => own,
     };
     let name = match variable.target {

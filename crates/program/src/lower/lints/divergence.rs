@@ -81,7 +81,7 @@ fn is_aligned(tree: &Instruction) -> bool {
 /// What its guard chooses, if that is not all lanes or none.
 fn chosen(tree: &Instruction, state: &State) -> Option<Holds> {
     let guard = tree.guard.as_ref()?;
-    match state.get(&guard.register.node)? {
+    match state.get(guard.register.node.as_str())? {
         Holds::Split => Some(Holds::Split),
         Holds::Some if !guard.negated => Some(Holds::Some),
         _ => None,
@@ -151,7 +151,7 @@ impl<'t> Flow<'t> {
             let Some((state, target)) = states[from].as_ref().zip(self.target(tree)) else { return false };
             let Some(guard) = tree.guard.as_ref() else { return false };
             let (taken, other) = (self.reaches(target, at), self.reaches(from + 1, at));
-            match state.get(&guard.register.node) {
+            match state.get(guard.register.node.as_str()) {
                 Some(Holds::Split) => taken != other,
                 // Only the side on which it is true has some lanes only.
                 Some(Holds::Some) if guard.negated => other && !taken,

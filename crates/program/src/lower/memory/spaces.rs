@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use fencepost_syntax::instruction::{Instruction as Tree, Operand as TreeOperand};
-use fencepost_syntax::litmus::{Litmus, Statement};
+use fencepost_syntax::litmus::{Arch, Litmus, Statement};
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::ids::AddressId;
@@ -35,7 +36,7 @@ pub(crate) fn space(word: &str) -> Option<Space> {
 
 /// The tags of an access that says its state space so: `.shared` is `.shared::cta` (PTX ISA 9.7.10.8), and no address of
 /// another CTA lies in that window (5.1.7).
-pub(crate) fn window(space: Option<&Spanned<String>>, tags: Tags) -> Tags {
+pub(crate) fn window(space: Option<&Spanned<ShortText>>, tags: Tags) -> Tags {
     match space.map(|space| space.node.as_str()) {
         Some("shared" | "shared::cta") => tags.with(Tag::OwnWindow),
         _ => tags,
@@ -50,7 +51,7 @@ fn word(space: Space) -> &'static str {
 /// before any code is lowered.
 pub(crate) fn shared_by_use(litmus: &Litmus) -> BTreeMap<String, String> {
     let mut said: BTreeMap<String, (Space, String)> = BTreeMap::new();
-    for thread in &litmus.threads {
+    for thread in litmus.threads.iter().filter(|thread| thread.arch == Arch::Ptx) {
         for statement in &thread.body {
             let Statement::Instruction { instruction, .. } = statement else { continue };
             let Some(space) = says(instruction) else { continue };
@@ -121,7 +122,7 @@ impl Context<'_> {
     pub(crate) fn qualify(
         &mut self,
         tree: &Tree,
-        space: Option<&Spanned<String>>,
+        space: Option<&Spanned<ShortText>>,
         address: &AddressOperand,
     ) -> Result<(), Refusal> {
         let Some(space) = space else { return Ok(()) };

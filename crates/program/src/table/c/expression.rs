@@ -18,7 +18,7 @@ use crate::value::{Type, Value};
 pub(crate) fn branch(context: &mut Context<'_>, comparison: Comparison, value: Operand, label: &str, span: Span) {
     let right = Operand::Constant(Value(0));
     let operation = Operation::BranchIf { comparison, ty: Type::S64, left: value, right, target: CodeIndex(0) };
-    context.thread.emit_jump(operation, Spanned::new(label.to_owned(), span));
+    context.thread.emit_jump(operation, Spanned::new(label.into(), span));
 }
 
 pub(crate) fn undeclared(context: &Context<'_>, name: &str, span: Span) -> Refusal {

@@ -133,7 +133,7 @@ fn block(context: &mut Context<'_>, body: &[Spanned<Statement>]) -> Result<(), R
 }
 
 fn jump(context: &mut Context<'_>, label: &str, span: Span) {
-    context.thread.emit_jump(Operation::Branch { target: CodeIndex(0) }, Spanned::new(label.to_owned(), span));
+    context.thread.emit_jump(Operation::Branch { target: CodeIndex(0) }, Spanned::new(label.into(), span));
 }
 
 /// A condition, to be compared with zero.

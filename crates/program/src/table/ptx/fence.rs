@@ -90,7 +90,7 @@ pub(crate) fn real(context: &mut Context<'_>, tree: &Instruction) -> Option<Resu
     }
     let mut named = tree.clone();
     if tree.modifiers.first().is_some_and(|word| word.node == "proxy") {
-        named.opcode.node = "fence".to_string();
+        named.opcode.node = "fence".into();
     }
     let form = form::select(FORMS, &named)?;
     let is_restricted = named.modifiers.iter().any(|word| word.node.starts_with("sync_restrict"));

@@ -5,6 +5,7 @@
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Comparison;
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::{Diagnostic, Spanned};
 
@@ -147,7 +148,7 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Result<(),
 /// The words that are part of an instruction's name come first, wherever they stand.
 fn hoisted(tree: &Instruction) -> Instruction {
     let mut tree = tree.clone();
-    let is_name = |word: &Spanned<String>| matches!(word.node.as_str(), "expect_tx" | "noComplete" | "parity");
+    let is_name = |word: &Spanned<ShortText>| matches!(word.node.as_str(), "expect_tx" | "noComplete" | "parity");
     if let Some((_, rest)) = tree.modifiers.split_first_mut() {
         rest.shared_sort_by_key(|word| !is_name(word));
     }
@@ -325,7 +326,7 @@ fn modify(context: &mut Context<'_>, tree: &Instruction, words: &Words, rmw: Rmw
             right: constant(0),
             target: CodeIndex(0),
         };
-        context.thread.emit_jump(operation, Spanned::new(past.clone(), tree.span()));
+        context.thread.emit_jump(operation, Spanned::new(past.as_str().into(), tree.span()));
         let address = AddressOperand::Register(in_cta(context, start, constant(rank)));
         one(context, tree, words, &rmw, (address, None))?;
         context.place(&past, tree.span());

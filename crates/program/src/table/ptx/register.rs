@@ -2,6 +2,7 @@
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::{Comparison, Dialect};
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::lower::context::Context;
@@ -88,7 +89,7 @@ fn control(context: &mut Context<'_>, tree: &Instruction, kind: Kind) -> Result<
     Ok(())
 }
 
-fn label_name(operand: &Spanned<TreeOperand>) -> Result<Spanned<String>, Refusal> {
+fn label_name(operand: &Spanned<TreeOperand>) -> Result<Spanned<ShortText>, Refusal> {
     match &operand.node {
         TreeOperand::Symbol(name) => Ok(Spanned::new(name.clone(), operand.span)),
         _ => Err(Refusal::Error(Diagnostic::error(operand.span, "a branch needs a label").label("not a label"))),

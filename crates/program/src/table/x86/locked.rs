@@ -1,6 +1,7 @@
 //! x86 read-modify-write instructions: atomic under `lock` and for `xchg`, else a plain load and a plain store.
 
 use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::ids::RegisterId;
@@ -260,7 +261,7 @@ fn compare_exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(),
     Ok(())
 }
 
-pub(crate) fn lock_error(tree: &Instruction, prefix: &Spanned<String>) -> Refusal {
+pub(crate) fn lock_error(tree: &Instruction, prefix: &Spanned<ShortText>) -> Refusal {
     let message = format!("`lock` before `{}` raises an exception", tree.opcode.node);
     let help = "`lock` goes before a read-modify-write of memory: add, sub, inc, dec, and, or, xor, not, neg, xadd, cmpxchg, xchg";
     Refusal::Error(Diagnostic::error(prefix.span, message).help(help))

@@ -476,16 +476,18 @@ pub(crate) fn width(context: &Context<'_>, tree: &Instruction, places: &[&Place]
         Place::Memory(AddressOperand::Static(address)) => context.names.declared_type(*address),
         _ => None,
     };
-    let suffix = suffix(&tree.opcode.node);
+    let suffix = || suffix(&tree.opcode.node);
     let symbolic =
-        |operand: &Spanned<TreeOperand>| matches!(&operand.node, TreeOperand::Register(name) if name.starts_with('%'));
-    if let (Some(suffix), Some(operand)) = (suffix, tree.operands.iter().find(|operand| symbolic(operand)))
+        |operand: &Spanned<TreeOperand>| matches!(&operand.node, TreeOperand::Register(name) if name.starts_with("%"));
+    if let Some(operand) = tree.operands.iter().find(|operand| symbolic(operand))
+        && let Some(suffix) = suffix()
         && suffix.bits != 64
     {
         let what = format!("a symbolic register of {} bits", suffix.bits);
         return Err(Refusal::Unsupported(operand.span, what));
     }
-    let ty = places.iter().find_map(of_register).or(suffix).or(places.iter().find_map(declared)).unwrap_or(Type::S32);
+    let ty = places.iter().find_map(of_register).or_else(suffix);
+    let ty = ty.or_else(|| places.iter().find_map(declared)).unwrap_or(Type::S32);
     for operand in &tree.operands {
         if let TreeOperand::Integer(integer) = operand.node
             && !ty.fits(Value(integer))

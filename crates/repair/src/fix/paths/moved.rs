@@ -67,7 +67,7 @@ fn share_a_register(one: &Instruction, other: &Instruction) -> bool {
     let registers = |found: &Instruction| -> Vec<String> {
         let mut all = Vec::new();
         found.operands.iter().for_each(|operand| named(&operand.node, &mut all));
-        all.extend(found.guard.iter().map(|guard| guard.register.node.clone()));
+        all.extend(found.guard.iter().map(|guard| guard.register.node.to_string()));
         all
     };
     let own = registers(one);
@@ -77,7 +77,7 @@ fn share_a_register(one: &Instruction, other: &Instruction) -> bool {
 /// The registers of an operand. Those of an address count too: it may be computed between.
 pub(crate) fn named(operand: &Operand, all: &mut Vec<String>) {
     match operand {
-        Operand::Register(name) => all.push(name.clone()),
+        Operand::Register(name) => all.push(name.to_string()),
         Operand::Address(address) => {
             named(&address.base.node, all);
             address.rest.iter().for_each(|part| named(&part.node, all));

@@ -66,9 +66,9 @@ impl Maker<'_> {
         let (mut addresses, mut parities) = (Vec::new(), Vec::new());
         let add = |list: &mut Vec<String>, operand: Option<&Operand>| {
             if let Some(Operand::Register(name)) = operand
-                && !list.contains(name)
+                && list.iter().all(|own| own != name.as_str())
             {
-                list.push(name.clone());
+                list.push(name.to_string());
             }
         };
         for own in self.test.litmus.threads[thread.index()].body.iter().filter_map(instruction) {

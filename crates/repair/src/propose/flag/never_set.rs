@@ -52,7 +52,7 @@ pub(crate) fn why(scene: &Scene<'_>) -> Option<Reason> {
         let guard = instruction_at(&scene.test.litmus, spin.thread, spin.branch).and_then(|(_, it)| it.guard.as_ref());
         if let (true, Some(guard)) = (spin.reads.is_empty(), guard) {
             let (branch, register) = (scene.site_at(spin.thread, spin.branch), guard.register.node.clone());
-            return Some(Meeting::GoesRoundForGood { branch, register }.into());
+            return Some(Meeting::GoesRoundForGood { branch, register: register.into() }.into());
         }
     }
     None

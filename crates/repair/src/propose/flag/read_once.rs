@@ -146,7 +146,7 @@ fn unseen(scene: &Scene<'_>, here: Here<'_>) -> Option<Vec<Edit>> {
     let awaited = value(scene, unread::awaited(scene, write, here.thread)?)?;
     let bits = here.instruction.modifiers.iter().rev().find_map(|word| unread::bits(&word.node))?;
     let (own, told) = (here.site(scene), scene.site(write));
-    let reason = Meeting::ResultNotCompared { read: own.clone(), register: result.clone(), write: told };
+    let reason = Meeting::ResultNotCompared { read: own.clone(), register: result.to_string(), write: told };
     let again = Again {
         thread: here.thread,
         access: here.span(),
@@ -183,7 +183,7 @@ fn undecided<'s>(scene: &'s Scene<'_>) -> Vec<(Here<'s>, &'s Instruction, String
         // Until it is computed anew.
         let uses = behind.map_while(|it| (!computes(it, predicate)).then(|| reads(it, predicate)));
         if !uses.into_iter().any(|reads| reads) {
-            found.push((here, compared, predicate.clone()));
+            found.push((here, compared, predicate.to_string()));
         }
     }
     found

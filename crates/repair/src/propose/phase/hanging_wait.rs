@@ -284,7 +284,7 @@ fn mapped(scene: &Scene<'_>, thread: ThreadId, name: &str) -> Option<String> {
     let mut all = scene.body(thread).iter().filter_map(instruction).filter(|it| it.opcode.node == "mapa");
     let made = all.find(|it| it.operands.iter().any(|operand| named(&operand.node)))?;
     match &made.operands.first()?.node {
-        Operand::Register(register) => Some(register.clone()),
+        Operand::Register(register) => Some(register.to_string()),
         _ => None,
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn tokens(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
         let returns = |it: &Instruction| is(it, 0, token);
         let Some(operand) = address(scene, wait).filter(|_| !all.iter().any(|(_, it)| returns(it))) else { continue };
         let at = scene.site_at(own.thread, wait.span());
-        let reason = Arriving::TokenWithoutArrival { wait: at, token: token.clone() };
+        let reason = Arriving::TokenWithoutArrival { wait: at, token: token.to_string() };
         let before = Anchor { thread: own.thread, span: wait.span(), side: Side::Before };
         let text = format!("mbarrier.arrive.shared::cta.b64 {token}, [{operand}]");
         found.push(Edit::insert(before, &text, reason, SECTION, COST));

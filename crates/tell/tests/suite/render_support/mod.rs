@@ -7,7 +7,7 @@ use fencepost_program::expression::Expression;
 use fencepost_program::program::{BarrierKind, BarrierLevel, BarrierRule, Place, Scope};
 use fencepost_program::tag::Tags;
 use fencepost_program::unfolding::{
-    BarrierEvent, BarrierMatching, Event, EventKind, LocationInfo, ThreadUnfolding, Trace, TraceEnd, Unfolding,
+    BarrierEvent, BarrierMatching, Event, EventKind, LocationInfo, ThreadUnfolding, Trace, TraceEnd, Traces, Unfolding,
 };
 use fencepost_program::value::{Type, Value};
 use fencepost_program::{AddressId, EventId, LocationId, ThreadId, TraceId};
@@ -87,7 +87,7 @@ impl Builder {
         self.unfolding.threads.push(ThreadUnfolding {
             name: name.into(),
             place,
-            traces: vec![trace],
+            traces: Traces::filled(trace, 1),
             ..ThreadUnfolding::default()
         });
         self.unfolding.traces.push(Trace {

@@ -4,6 +4,7 @@
 
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
+use fencepost_syntax::short::ShortText;
 
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
@@ -102,7 +103,7 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
     let form = form::select(FORMS, tree)?;
     // `abs.f32`, `set.lt.u32.f32` and the like are no integers.
-    let is_float = |word: &Spanned<String>| {
+    let is_float = |word: &Spanned<ShortText>| {
         let bits = word.node.trim_start_matches(['b', 't']).strip_prefix('f');
         bits.is_some_and(|bits| bits.starts_with(|digit: char| digit.is_ascii_digit()))
     };

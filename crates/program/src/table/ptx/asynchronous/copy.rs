@@ -311,7 +311,7 @@ pub(crate) fn address(
     space: &str,
 ) -> Result<AddressOperand, Refusal> {
     let address = context.address(operand)?;
-    context.qualify(tree, Some(&Spanned::new(space.to_string(), operand.span)), &address)?;
+    context.qualify(tree, Some(&Spanned::new(space.into(), operand.span)), &address)?;
     Ok(address)
 }
 

@@ -2,6 +2,7 @@
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Dialect;
+use fencepost_syntax::short::ShortText;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::lower::context::Context;
@@ -123,7 +124,7 @@ fn strength(
         }
         (Some(sem), Some(scope), _) => {
             let strong =
-                |space: &&Spanned<String>| !["global", "shared"].iter().any(|start| space.node.starts_with(start));
+                |space: &&Spanned<ShortText>| !["global", "shared"].iter().any(|start| space.node.starts_with(start));
             if let Some(space) = modifiers.space.as_ref().filter(strong) {
                 let message = format!("a strong `{opcode}` is of global or shared memory, not of `.{}`", space.node);
                 return Err(Refusal::Error(Diagnostic::error(space.span, message).help("make it weak")));
@@ -489,7 +490,7 @@ fn update<'t>(
             Diagnostic::error(tree.span(), message).help("`.add` of the negated value subtracts"),
         ));
     }
-    let is_half = |word: &Spanned<String>| ["f16", "bf16", "f16x2", "bf16x2"].contains(&word.node.as_str());
+    let is_half = |word: &Spanned<ShortText>| ["f16", "bf16", "f16x2", "bf16x2"].contains(&word.node.as_str());
     let is_half = tree.modifiers.iter().any(is_half);
     match (word, operands) {
         // Sums of 16 bits have no model: orders and races, but no values.

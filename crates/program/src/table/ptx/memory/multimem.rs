@@ -158,7 +158,7 @@ pub(crate) fn replicas(
     let TreeOperand::Symbol(name) = &base.node else {
         return Err(Refusal::Unsupported(operand.span, "a multimem address in a register".to_string()));
     };
-    let Some(replicas) = context.names.multimem.get(name).cloned() else {
+    let Some(replicas) = context.names.multimem.get(name.as_str()).cloned() else {
         let error = Diagnostic::error(operand.span, format!("`{name}` is no multimem address")).label("not one");
         return Err(Refusal::Error(error.help("declare one by its replicas: `m @ multimem aliases x, y`")));
     };
