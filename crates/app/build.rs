@@ -3,8 +3,6 @@
 //! * At a fixed address. The loader mends thousands of pointers of a position-independent program each time it starts,
 //!   and copies the pages they lie on. What random addresses make harder, the use of overwritten memory, needs unsafe
 //!   code to begin with.
-//! * Without pages that are read-only once the loader is done with them: it has nothing to do here, and each piece of
-//!   memory takes time to map and to look up. They would guard against the same misuse.
 //! * With the C library and the stack unwinder in the program: looking up, mapping and binding shared libraries takes as
 //!   long as reading the command line. Nothing is asked of the C library that wants its dynamic parts (names of hosts or
 //!   users, character sets). rustc asks for the shared ones by name, so the linker is shown files of these names that
@@ -37,7 +35,6 @@ fn main() {
         return;
     }
     println!("cargo::rustc-link-arg-bins=-no-pie");
-    println!("cargo::rustc-link-arg-bins=-Wl,-z,norelro");
     let Some(out) = env::var_os("OUT_DIR").map(PathBuf::from) else { return };
     if env::var_os("HOST") == env::var_os("TARGET")
         && let Some(scripts) = scripts()

@@ -194,10 +194,7 @@ fn a_fence_before_bytes_that_complete_publishes() {
     // Within a CTA.
     let waiter = (0, vec![BAR, arrive_expecting("ma", 8), wait("ma", 0), load(x)]);
     let with = |fences: &[Item]| {
-        vec![
-            (0, [&[init("ma", 1), BAR, store(x)], fences, &[complete(0, Scope::Cta)]].concat()),
-            waiter.clone(),
-        ]
+        vec![(0, [&[init("ma", 1), BAR, store(x)], fences, &[complete(0, Scope::Cta)]].concat()), waiter.clone()]
     };
     assert_eq!(agree(with(&[])), [false, false]);
     assert_eq!(agree(with(&[fence(Scope::Cta)])), [true, true]);
