@@ -56,7 +56,7 @@ fn feature(op: &Op) -> Option<&'static str> {
             "cp.async"
         }
         Op::BulkLoad { .. } | Op::BulkStore { .. } => "bulk copies",
-        Op::TensorLoad { .. } | Op::TensorStore { .. } => "tensor copies",
+        Op::TensorLoad { .. } | Op::TensorStore { .. } | Op::TensorPrefetch { .. } => "tensor copies",
         Op::StoreAsync { .. } => "st.async",
         Op::TryCancel { .. } => "cancelled launches",
         Op::Wgmma { .. } | Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait { .. } => "wgmma",

@@ -544,6 +544,10 @@ pub enum Op {
         completion: Completion,
         multicast: Option<Source>,
     },
+    /// `cp.async.bulk.prefetch.tensor`.
+    TensorPrefetch {
+        tensor: Tensor,
+    },
     TensorStore {
         tensor: Tensor,
         from: Place,

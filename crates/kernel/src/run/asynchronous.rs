@@ -38,6 +38,7 @@ impl Run<'_> {
             Op::BulkStore { to, from, bytes, completion, reduce } => {
                 self.bulk(warp, pc, active, *to, *from, *bytes, *completion, None, *reduce);
             }
+            Op::TensorPrefetch { tensor } => self.tensor_prefetch(warp, pc, active, tensor),
             Op::TensorLoad { to, tensor, completion, multicast } => {
                 self.tensor_load(warp, pc, active, *to, tensor, *completion, *multicast);
             }
@@ -225,6 +226,7 @@ impl Run<'_> {
         self.effect(warp, pc, active);
         for lane in lanes(active) {
             let Some(mbarrier) = self.mbarrier_at(warp, pc, lane, at) else { continue };
+            self.check_own(warp, pc, lane, mbarrier.0);
             let strand = self.order.strand(StrandKind::CopyAsync, warp as u32, 1 << lane, false);
             let groups = &self.warps[warp].groups;
             let mut all: Vec<StrandId> = groups.open_copies[lane as usize].clone();
@@ -491,6 +493,16 @@ impl Run<'_> {
                     self.tell_reader(reader, strand);
                 }
             }
+        }
+    }
+
+    /// `cp.async.bulk.prefetch.tensor` reads no data that anybody could see, and the map (9.7.10.28.5.6).
+    fn tensor_prefetch(&mut self, warp: usize, pc: Pc, active: u32, tensor: &Tensor) {
+        self.effect(warp, pc, active);
+        for lane in lanes(active) {
+            let Some((_, address, place)) = self.map(warp, pc, lane, tensor.map) else { continue };
+            let reader = self.order.strand(StrandKind::Bulk, warp as u32, 1 << lane, false);
+            self.read_map(warp, pc, lane, reader, place, address);
         }
     }
 

@@ -496,7 +496,11 @@ fn mixed(code: &[Instruction]) -> [bool; 2] {
     let mut mixed = [false; 2];
     for instruction in code {
         match &instruction.op {
-            Op::BulkLoad { .. } | Op::BulkStore { .. } | Op::TensorLoad { .. } | Op::TensorStore { .. } => {
+            Op::BulkLoad { .. }
+            | Op::BulkStore { .. }
+            | Op::TensorLoad { .. }
+            | Op::TensorPrefetch { .. }
+            | Op::TensorStore { .. } => {
                 mixed = [true, true];
             }
             Op::TryCancel { .. }

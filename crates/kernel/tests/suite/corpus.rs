@@ -219,5 +219,5 @@ fn rules_that_the_corpus_showed_to_be_missing_hold() {
         [kernel.protocol, kernel.other].concat().join(" ")
     };
     assert!(told("async/mbarrier/parity-two").contains("NoParity(2)"));
-    assert!(told("async/placement/window-arrive-result").contains("returns a state"));
+    assert!(told("async/placement/window-arrive-result").contains("own CTA"));
 }

@@ -198,6 +198,12 @@ fn a_fence_before_bytes_that_complete_publishes() {
     };
     assert_eq!(agree(with(&[])), [false, false]);
     assert_eq!(agree(with(&[fence(Scope::Cta)])), [true, true]);
+    // A phase that is over without them.
+    let nothing = Item::Complete { at: "ma", bytes: 0, rank: 0, scope: Scope::Cta };
+    let teller = (0, vec![BAR, store(x), fence(Scope::Cta), nothing]);
+    let waiter = (0, vec![init("ma", 1), BAR, arrive("ma"), wait("ma", 0), load(x)]);
+    assert_eq!(agree(vec![waiter.clone(), teller.clone()]), [false, false]);
+    assert_eq!(agree(vec![teller, waiter]), [false, false]);
     // Of another CTA: the scopes of the fence, of the operation and of the wait have to reach so far.
     let remote = |own: Scope, bytes: Scope, seen: Scope| {
         let last = Item::Wait { at: "ma", parity: 0, acquire: true, scope: seen };

@@ -374,6 +374,40 @@ fn an_allocation_for_a_pair_of_ctas_is_one_of_both() {
     assert!(breaks(&single, |what| matches!(what, Protocol::TensorMemory(_))), "{single:?}");
 }
 
+#[test]
+fn a_pair_of_ctas_comes_to_the_same_operations() {
+    let alloc = |guard: &str, columns: u32| {
+        format!("{guard} tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r9], {columns};\n")
+    };
+    let free =
+        |guard: &str, columns: u32| format!("{guard} tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r10, {columns};\n");
+    let told = |report: &Report| {
+        breaks(report, |what| matches!(what, Protocol::TensorMemory(why) if why.contains("the other CTA of the pair")))
+    };
+    let load = "bar.sync 0;\nld.shared.u32 %r10, [%r9];\n";
+    let same = of_pair(&[&alloc("@%p3", 32), &alloc("@!%p3", 32), load, &free("", 32)]);
+    assert!(proved(&same) && !told(&same), "{same:?}");
+    let other = of_pair(&[&alloc("@%p3", 64), &alloc("@!%p3", 32), load, &free("@%p3", 64), &free("@!%p3", 32)]);
+    assert!(told(&other), "{other:?}");
+}
+
+/// A generic address does not make an instruction for the own CTA one for others.
+#[test]
+fn waits_are_for_mbarriers_of_the_own_cta() {
+    let wait = |rank: u32| {
+        let address = format!("cvt.u64.u32 %rd5, %r4;\ncvta.shared.u64 %rd5, %rd5;\nmapa.u64 %rd5, %rd5, {rank};\n");
+        let arrive = "@%p1 bra OVER;\n@%p3 bra OVER;\nmbarrier.arrive.b64 %rd6, [%r11];\n";
+        let arrive = arrive.replace("[%r11]", "[%rd5]").replace("%rd6", "_");
+        let asks = "WAIT:\nmbarrier.try_wait.parity.b64 %p2, [%rd5], 0;\n@!%p2 bra WAIT;\nOVER:\n";
+        of_pair(&[&address, &arrive, asks, MEET])
+    };
+    let own = wait(0);
+    assert!(proved(&own), "{own:?}");
+    let other = wait(1);
+    let is_told = |finding: &Finding| matches!(finding, Finding::BadOperand { why, .. } if why.contains("own CTA"));
+    assert!(other.findings.iter().any(is_told), "{other:?}");
+}
+
 /// The second CTA fills again what an operation of the first has read: a proxy fence in the first, then one in the second.
 #[test]
 fn proxy_fences_between_two_ctas_come_one_after_the_other() {

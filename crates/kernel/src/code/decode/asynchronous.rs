@@ -17,6 +17,11 @@ pub(super) fn op(context: &Context) -> Decoded<Op> {
         if context.has("wait_group") {
             return Ok(Op::BulkWait { pending: context.constant(0)? as u32, reads_only: context.has("read") });
         }
+        if context.has("prefetch") && context.has("tensor") {
+            let (map, coordinates) = tensor_operand(context, context.operand(0)?)?;
+            let tensor = Tensor { map, coordinates, offsets: Vec::new(), mode: mode(context)? };
+            return Ok(Op::TensorPrefetch { tensor });
+        }
         if context.has("prefetch") {
             return Ok(Op::BulkPrefetch);
         }

@@ -27,8 +27,15 @@ const MOST: usize = 4096;
 pub(in crate::run) struct Memory {
     allocations: Vec<Allocation>,
     relinquished: bool,
-    /// What those knew who came to an operation of the pair of CTAs, one after the other.
-    met: Vec<Known>,
+    /// The operations of the pair of CTAs that it has come to, one after the other, and what those knew who came.
+    met: Vec<(Together, Known)>,
+}
+
+/// What a pair of CTAs does together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Together {
+    Allocate { columns: u32 },
+    Deallocate { columns: u32 },
 }
 
 struct Allocation {
@@ -86,13 +93,19 @@ impl Run<'_> {
 
     /// An operation of a pair of CTAs is one of both: each comes to it with a warp, and both go on together (9.7.18.5). That each
     /// then knows that the other has come is not written there; CUTLASS relies on it. False if the other has yet to come.
-    fn meet_peer(&mut self, warp: usize, active: u32, index: u32) -> bool {
+    fn meet_peer(&mut self, warp: usize, pc: Pc, active: u32, index: u32) -> bool {
         let cta = self.warps[warp].cta;
-        let Some(known) = self.tensor[(cta ^ 1) as usize].met.get(index as usize).cloned() else {
+        let Some((theirs, known)) = self.tensor[(cta ^ 1) as usize].met.get(index as usize).cloned() else {
             self.blocking = Some((active, Block::Pair { index }));
             return false;
         };
         self.order.change(warp as u32, active, |views, _| Rc::make_mut(&mut views.known).include_execution(&known));
+        let own = self.tensor[cta as usize].met.get(index as usize).map(|(own, _)| *own);
+        if own.is_some_and(|own| own != theirs) {
+            let why =
+                "the other CTA of the pair comes to another operation, or with another number of columns".to_owned();
+            self.tensor_error(warp, pc, active.trailing_zeros(), why);
+        }
         self.assumed.insert(TOGETHER);
         self.warps[warp].meeting = None;
         true
@@ -103,10 +116,10 @@ impl Run<'_> {
     }
 
     /// The number of the pair's operation that this warp has come to.
-    fn come_to_peer(&mut self, warp: usize, active: u32) -> u32 {
+    fn come_to_peer(&mut self, warp: usize, active: u32, what: Together) -> u32 {
         let (cta, sent) = (self.warps[warp].cta, self.order.sent(warp as u32, active));
         let met = &mut self.tensor[cta as usize].met;
-        met.push(sent);
+        met.push((what, sent));
         let index = met.len() as u32 - 1;
         self.warps[warp].meeting = Some(index);
         index
@@ -150,7 +163,7 @@ impl Run<'_> {
         let record = self.record(warp, pc, Kind::Allocate, Path::TensorThread);
         self.touch_columns(warp, record, lane, cta, column, count);
         self.warps[warp].allocating = column;
-        let index = is_pair.then(|| self.come_to_peer(warp, active));
+        let index = is_pair.then(|| self.come_to_peer(warp, active, Together::Allocate { columns: count }));
         self.end_alloc(warp, pc, active, to, index);
     }
 
@@ -189,11 +202,14 @@ impl Run<'_> {
 
     /// The address is written when the columns are there, in both CTAs of a pair.
     fn end_alloc(&mut self, warp: usize, pc: Pc, active: u32, to: Place, pair: Option<u32>) {
-        if pair.is_some_and(|index| !self.meet_peer(warp, active, index)) {
+        if pair.is_some_and(|index| !self.meet_peer(warp, pc, active, index)) {
             return;
         }
         let (lane, column) = (active.trailing_zeros(), self.warps[warp].allocating);
         let Some((region, offset)) = self.region_at(warp, pc, lane, to, 4) else { return };
+        if let Region::Shared(owner) = region {
+            self.check_own(warp, pc, lane, owner);
+        }
         let write = self.record(warp, pc, Kind::Write, Path::Generic);
         self.touch_lane(warp, write, lane, region, offset, 4);
         let class = self.taints.class(COLUMNS_GIVEN);
@@ -227,10 +243,11 @@ impl Run<'_> {
                 Some(index) => index,
                 None => {
                     self.effect(warp, pc, active);
-                    self.come_to_peer(warp, active)
+                    let columns = self.warps[warp].get(columns, lane) as u32;
+                    self.come_to_peer(warp, active, Together::Deallocate { columns })
                 }
             };
-            if !self.meet_peer(warp, active, index) {
+            if !self.meet_peer(warp, pc, active, index) {
                 return;
             }
         } else {

@@ -90,7 +90,7 @@ pub(in crate::run) struct Arrival {
 impl Run<'_> {
     pub(in crate::run) fn mbarrier_init(&mut self, warp: usize, pc: Pc, active: u32, place: Place, count: Source) {
         for lane in lanes(active) {
-            let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
+            let Some((cta, at)) = self.own_mbarrier_at(warp, pc, lane, place) else { continue };
             self.decide(warp, pc, 1 << lane, count);
             let count = self.warps[warp].get(count, lane);
             let thread = self.thread(warp, lane);
@@ -136,7 +136,7 @@ impl Run<'_> {
     pub(in crate::run) fn mbarrier_invalidate(&mut self, warp: usize, pc: Pc, active: u32, place: Place) {
         self.effect(warp, pc, active);
         for lane in lanes(active) {
-            let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
+            let Some((cta, at)) = self.own_mbarrier_at(warp, pc, lane, place) else { continue };
             match self.mbarriers.remove(&(cta, at)) {
                 Some(mbarrier) if mbarrier.bytes > 0 => {
                     let (thread, bytes) = (self.thread(warp, lane), mbarrier.bytes);
@@ -165,6 +165,25 @@ impl Run<'_> {
         }
     }
 
+    /// Only arrivals without a state, `expect_tx`, `complete_tx` and asynchronous operations may name the mbarrier of another CTA,
+    /// by a generic address too (9.7.15.16).
+    fn own_mbarrier_at(&mut self, warp: usize, pc: Pc, lane: u32, place: Place) -> Option<(Cta, u64)> {
+        let (cta, at) = self.mbarrier_at(warp, pc, lane, place)?;
+        self.check_own(warp, pc, lane, cta);
+        Some((cta, at))
+    }
+
+    pub(in crate::run) fn check_own(&mut self, warp: usize, pc: Pc, lane: u32, cta: Cta) {
+        if cta != self.warps[warp].cta {
+            self.misplaced(
+                warp,
+                pc,
+                lane,
+                "the address is not in the shared memory of the own CTA, as it must be here",
+            );
+        }
+    }
+
     fn mbarrier_touch(&mut self, warp: usize, pc: Pc, lane: u32, cta: Cta, at: u64, kind: Kind) {
         let record = self.record(warp, pc, kind, Path::Generic);
         self.touch_lane(warp, record, lane, Region::Shared(cta), at, 8);
@@ -174,8 +193,8 @@ impl Run<'_> {
         self.effect(warp, pc, active);
         for lane in lanes(active) {
             let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, arrival.place) else { continue };
-            if arrival.token.is_some() && cta != self.warps[warp].cta {
-                self.misplaced(warp, pc, lane, "an arrival that returns a state is for mbarriers of the own CTA");
+            if arrival.token.is_some() {
+                self.check_own(warp, pc, lane, cta);
             }
             self.mbarrier_touch(warp, pc, lane, cta, at, Kind::Mbarrier);
             for operand in [Some(arrival.count), arrival.expect].into_iter().flatten() {
@@ -259,13 +278,15 @@ impl Run<'_> {
                 self.not_an_mbarrier(warp, pc, lane);
                 continue;
             };
-            // A fence and this are a release pattern (8.8).
-            for (released, known) in published {
+            // A fence and this are a release pattern (8.8). Without bytes the phase does not need it, and may be over before.
+            for (released, known) in published.into_iter().filter(|_| bytes != 0) {
                 publish(&mut mbarrier.published, Published { cta: own, seen: scope, released, known });
             }
             if complete {
-                // The phase is not over before: who waits for it has waited for what comes before this.
-                mbarrier.executed.get_or_insert_default().include_execution(&sent);
+                if bytes != 0 {
+                    // The phase is not over before: who waits for it has waited for what comes before this.
+                    mbarrier.executed.get_or_insert_default().include_execution(&sent);
+                }
                 mbarrier.bytes -= bytes;
             } else {
                 mbarrier.bytes += bytes;
@@ -463,7 +484,7 @@ impl Run<'_> {
         // One for all lanes: in shadow memory they are one entry.
         let record = self.record(warp, pc, Kind::Mbarrier, Path::Generic);
         for lane in lanes(active) {
-            let Some((cta, at)) = self.mbarrier_at(warp, pc, lane, place) else { continue };
+            let Some((cta, at)) = self.own_mbarrier_at(warp, pc, lane, place) else { continue };
             let Some(mbarrier) = self.mbarriers.get(&(cta, at)) else {
                 self.not_an_mbarrier(warp, pc, lane);
                 continue;

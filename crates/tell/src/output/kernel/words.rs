@@ -163,7 +163,7 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
             (format!("the count is {count}; it must be 1 to {}", (1 << 20) - 1), sections::MBARRIER)
         }
         Protocol::NoParity(state) => {
-            (format!("the parity is {state}; up to version 9.1 it must be 0 or 1"), sections::MBARRIER)
+            (format!("the parity is {}; before version 9.4 it must be 0 or 1", *state as i32), sections::MBARRIER)
         }
         Protocol::Completed => ("an arrival with .noComplete completes the phase".to_owned(), sections::MBARRIER),
         Protocol::BarrierCount { id, given, expected } => {
