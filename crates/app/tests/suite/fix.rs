@@ -9,6 +9,38 @@ const MP: &str = "PTX MP // message passing\n{ x = 0; y = 0; }\nP0@cta 0, gpu 0 
                   data\n  st.relaxed.gpu.u32 [y], 1;\n}\nP1@cta 1, gpu 0 {\n  ld.relaxed.gpu.u32 %r0, [y];\n  \
                   ld.relaxed.gpu.u32 %r1, [x];\n}\nexists (P1:%r0 = 1 /\\ P1:%r1 = 0)\n";
 
+/// Copies and arrivals of two threads whose executions are too many for the enumeration alone.
+const UNCONFIRMED: &str = r"PTX t
+{ .version 8.7; .target sm_90a; .shared .b64 m; .shared .b32 x; .shared .b32 y; }
+P0@cta 0, cluster 0 {
+  mbarrier.init.shared::cta.b64 [m], 1;
+  bar.sync 0;
+  fence.acquire.cta;
+  mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [m], 8;
+  mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [m], 8;
+  L0: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [m], 0;
+  @!%p1 bra L0;
+  ld.weak.shared::cta.u32 %r1, [x];
+  st.weak.shared::cta.u32 [y], 1;
+  mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [m], 8;
+  mbarrier.complete_tx.shared::cta.b64 [m], 8;
+  L1: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [m], 1;
+  @!%p1 bra L1;
+  ld.weak.shared::cta.u32 %r2, [y];
+}
+P1@cta 0, cluster 0 {
+  bar.sync 0;
+  st.weak.shared::cta.u32 [x], 1;
+  fence.acq_rel.cta;
+  mbarrier.complete_tx.relaxed.cluster.shared::cta.b64 [m], 8;
+  fence.acq_rel.cluster;
+  mbarrier.expect_tx.shared::cta.b64 [m], 8;
+  mbarrier.expect_tx.shared::cta.b64 [m], 8;
+  mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [m], 8;
+}
+forall (true)
+";
+
 fn fixed(text: &str, arguments: &[&str]) -> Run {
     let folder = Folder::new();
     folder.write("t.litmus", text);
@@ -66,6 +98,21 @@ fn a_repair_is_written_into_the_file_and_leaves_the_rest() {
     assert_eq!(written, wanted.replace("ld.relaxed.gpu.u32 %r0", "ld.acquire.gpu.u32 %r0"));
     let again = fencepost(&folder, &["fix", "t.litmus", "--write"]);
     assert!(again.out.contains("nothing is wrong with it") && again.code == 0, "{}", again.out);
+}
+
+#[test]
+fn a_repair_that_is_not_confirmed_is_not_written() {
+    let folder = Folder::new();
+    folder.write("t.litmus", UNCONFIRMED);
+    let run = fencepost(&folder, &["fix", "t.litmus"]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(run.out.contains("repaired") && run.out.contains("not confirmed by the other engine"), "{}", run.out);
+    let run = fencepost(&folder, &["fix", "t.litmus", "--write"]);
+    assert_eq!(run.code, 3, "{}{}", run.out, run.err);
+    assert!(run.err.contains("`t.litmus` is not written: the repair is not confirmed"), "{}", run.err);
+    assert_eq!(std::fs::read_to_string(folder.path().join("t.litmus")).expect("the file"), UNCONFIRMED);
+    let run = fencepost(&folder, &["fix", "t.litmus", "--diff"]);
+    assert!(run.code == 0 && run.out.starts_with("--- t.litmus"), "{}{}", run.out, run.err);
 }
 
 #[test]
