@@ -115,6 +115,37 @@ fn a_repair_that_is_not_confirmed_is_not_written() {
     assert!(run.code == 0 && run.out.starts_with("--- t.litmus"), "{}{}", run.out, run.err);
 }
 
+/// Store buffering with these fences, each between a thread's store and its load.
+fn store_buffering(first: &str, second: &str) -> String {
+    let thread = |number: u32, own: &str, fence: &str, other: &str| {
+        format!(
+            "P{number}@cta {number}, gpu 0 {{\n  st.relaxed.gpu.u32 [{own}], 1;\n  {fence};\n  ld.relaxed.gpu.u32 %r0, \
+             [{other}];\n}}\n"
+        )
+    };
+    let (one, two) = (thread(0, "x", first, "y"), thread(1, "y", second, "x"));
+    format!("PTX t\n{{ x = 0; y = 0; }}\n{one}{two}~exists (P0:%r0 = 0 /\\ P1:%r0 = 0)\n")
+}
+
+#[test]
+fn the_scope_of_a_fence_stands_behind_its_semantics() {
+    let run = fixed(&store_buffering("fence.sc.cta", "fence.sc.gpu"), &["--diff"]);
+    assert!(run.out.contains("\n-  fence.sc.cta;\n+  fence.sc.gpu;\n"), "{}{}", run.out, run.err);
+    let run = fixed(&store_buffering("fence.sc.cta", "fence.sc.gpu"), &[]);
+    assert!(run.out.contains("P0 line 5: `fence.sc.cta` becomes `fence.sc.gpu` (cost 24)"), "{}", run.out);
+}
+
+#[test]
+fn an_access_that_becomes_strong_has_no_cache_operator_any_more() {
+    let weak = MP
+        .replace("st.relaxed.gpu.u32 [y]", "st.global.wt.u32 [y]")
+        .replace("ld.relaxed.gpu.u32 %r0", "ld.global.cg.u32 %r0");
+    let run = fixed(&weak, &["--diff", "--forbid", "--model", "ptx"]);
+    for line in ["+  st.release.gpu.global.u32 [y], 1;\n", "+  ld.acquire.gpu.global.u32 %r0, [y];\n"] {
+        assert!(run.out.contains(line), "{line}: {}{}", run.out, run.err);
+    }
+}
+
 #[test]
 fn a_diff_is_one_that_patch_reads() {
     let run = fixed(MP, &["--diff"]);
