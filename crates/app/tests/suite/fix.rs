@@ -147,6 +147,16 @@ fn an_access_that_becomes_strong_has_no_cache_operator_any_more() {
 }
 
 #[test]
+fn a_membar_is_widened_as_the_fence_that_it_is() {
+    let run = fixed(&store_buffering("membar.cta", "fence.sc.gpu"), &[]);
+    assert!(run.out.contains("repaired, cheapest (cost 24)"), "{}{}", run.out, run.err);
+    assert!(run.out.contains("P0 line 5: `membar.cta` becomes `membar.gl` (cost 24)"), "{}", run.out);
+    let run = fixed(&store_buffering("membar.cta", "fence.sc.cta"), &["--diff"]);
+    assert!(run.out.contains("-  membar.cta;\n+  membar.gl;\n"), "{}{}", run.out, run.err);
+    assert!(run.out.contains("-  fence.sc.cta;\n+  fence.sc.gpu;\n"), "{}{}", run.out, run.err);
+}
+
+#[test]
 fn a_diff_is_one_that_patch_reads() {
     let run = fixed(MP, &["--diff"]);
     assert!(run.out.starts_with("--- t.litmus\n+++ t.litmus\n@@ -2,10 +2,10 @@\n"), "{}", run.out);
