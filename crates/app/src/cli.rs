@@ -248,7 +248,8 @@ Examples:
   fencepost fix mp.litmus --keep-lines 8-12    leave these lines as they are
   fencepost fix mp.litmus --costs ours.tsv     with costs of your own
 
-Exit codes: 0 repaired, or nothing was wrong; 1 no repair among the changes; 2 bad input; 3 undecided, or not written.")]
+Exit codes: 0 repaired, or nothing was wrong; 1 no repair among the changes, or only in part; 2 bad input;
+3 undecided, or not written.")]
 pub(crate) struct Fix {
     /// Test files, folders (searched for .litmus and .test files), or `-`
     #[arg(required = true, value_name = "PATH")]

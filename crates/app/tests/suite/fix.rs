@@ -156,6 +156,49 @@ fn a_membar_is_widened_as_the_fence_that_it_is() {
     assert!(run.out.contains("-  fence.sc.cta;\n+  fence.sc.gpu;\n"), "{}{}", run.out, run.err);
 }
 
+/// A load from the memory of another CTA of the cluster, which may have exited.
+const EXITED: &str = "PTX t\n{ .shared .u32 x = 9; }\nP0@cta 0, cluster 0 {\n  mov.u32 %a, x;\n  mapa.shared::cluster.u32 \
+                      %b, %a, 1;\n  ld.shared::cluster.u32 %r0, [%b];\n}\nP1@cta 1, cluster 0 {\n  ld.shared.u32 %r1, \
+                      [x];\n}\nforall (true)\n";
+
+#[test]
+fn memory_of_a_cta_that_may_have_exited_is_wrong_too() {
+    let folder = Folder::new();
+    folder.write("t.litmus", EXITED);
+    let before = fencepost(&folder, &["check", "t.litmus"]);
+    assert!(before.out.contains("exit-before-access"), "{}{}", before.out, before.err);
+    let run = fencepost(&folder, &["fix", "t.litmus", "--write"]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(run.out.contains("repaired, cheapest") && run.out.contains("barrier.cluster.arrive"), "{}", run.out);
+    let after = fencepost(&folder, &["check", "t.litmus"]);
+    assert!(!after.out.contains("exit-before-access"), "{}{}", after.out, after.err);
+    let again = fencepost(&folder, &["fix", "t.litmus"]);
+    assert!(again.out.contains("nothing is wrong with it"), "{}", again.out);
+}
+
+/// The same where no change keeps the CTA there: one thread arrives at the barrier and never waits for it.
+const EXITS: &str = "PTX t\n{ .shared .u32 x = 9; f = 0; g = 0; }\nP0@cta 0, cluster 0 {\n  barrier.cluster.arrive;\n  \
+                     barrier.cluster.wait;\n  mov.u32 %a, x;\n  mapa.shared::cluster.u32 %b, %a, 1;\n  \
+                     ld.shared::cluster.u32 %r0, [%b];\n  st.relaxed.gpu.u32 [f], 1;\n  st.relaxed.gpu.u32 [g], \
+                     1;\n}\nP1@cta 1, cluster 0 {\n  barrier.cluster.arrive;\n  ld.relaxed.gpu.u32 %r1, [g];\n  \
+                     ld.relaxed.gpu.u32 %r2, [f];\n}\n";
+
+#[test]
+fn what_stays_undefined_is_named() {
+    let run = fixed(&format!("{EXITS}forall (P0:%r0 = 9)\n"), &[]);
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    let left = "  left: exit-before-access of lines 8 and 15, which is undefined\n";
+    assert!(run.out.contains("no repair\n") && run.out.contains(left), "{}", run.out);
+    let wrong = format!("{EXITS}~exists (P1:%r1 = 1 /\\ P1:%r2 = 0)\n");
+    let run = fixed(&wrong, &[]);
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    assert!(run.out.contains("repaired in part, cheapest") && run.out.contains(left), "{}", run.out);
+    let run = fixed(&wrong, &["--json"]);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let left = serde_json::json!([{ "finding": "exit-before-access", "first": 8, "second": 15 }]);
+    assert_eq!(report["left"], left, "{}", run.out);
+}
+
 #[test]
 fn a_diff_is_one_that_patch_reads() {
     let run = fixed(MP, &["--diff"]);
