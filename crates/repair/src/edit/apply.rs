@@ -277,9 +277,10 @@ fn strengthen(instruction: &mut Instruction, semantics: Option<Semantics>, scope
     let scope = scope.or(own.filter(|_| instruction.opcode.node != "barrier"));
     let put = word.into_iter().chain(scope).map(|word| Spanned::new(word.into(), here));
     let is_strong = matches!(instruction.opcode.node.as_str(), "ld" | "st") && word.is_some_and(|word| word != "weak");
-    let kept = |word: &&Spanned<ShortText>| {
-        !is(word, SEMANTICS) && (scope.is_none() || !is(word, SCOPES)) && !(is_strong && is(word, CACHING))
+    let goes = |word: &&Spanned<ShortText>| {
+        is(word, SEMANTICS) || scope.is_some() && is(word, SCOPES) || is_strong && is(word, CACHING)
     };
+    let kept = |word: &&Spanned<ShortText>| !goes(word);
     instruction.modifiers = head.iter().cloned().chain(put).chain(tail.iter().filter(kept).cloned()).collect();
     Some(())
 }
