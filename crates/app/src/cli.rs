@@ -248,7 +248,8 @@ Examples:
   fencepost fix mp.litmus --keep-lines 8-12    leave these lines as they are
   fencepost fix mp.litmus --costs ours.tsv     with costs of your own
 
-Exit codes: 0 repaired, or nothing was wrong; 1 no repair among the changes; 2 bad input; 3 undecided.")]
+Exit codes: 0 repaired, or nothing was wrong; 1 no repair among the changes, or only in part; 2 bad input;
+3 undecided, or not written.")]
 pub(crate) struct Fix {
     /// Test files, folders (searched for .litmus and .test files), or `-`
     #[arg(required = true, value_name = "PATH")]
@@ -277,7 +278,7 @@ pub(crate) struct Fix {
     /// Print one JSON object per test (docs/schema/fix.schema.json)
     #[arg(long, group = "form")]
     pub(crate) json: bool,
-    /// Write the repair into the file; comments and layout of the rest stay
+    /// Write the repair into the file, if it is confirmed; comments and layout of the rest stay
     #[arg(long)]
     pub(crate) write: bool,
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! What `fix` says of a test: the cheapest change with which it is right, or that there is none.
 
+use crate::finding::FindingKind;
 use crate::piece::Side;
 use crate::{TextEdit, WhyUnknown};
 
@@ -19,6 +20,9 @@ pub struct FixReport {
     pub repair: Option<Repair>,
     /// Where that is not known.
     pub why: Option<WhyUnknown>,
+    /// What is undefined and stays so: no change here mends it.
+    #[serde(default)]
+    pub left: Vec<Left>,
     /// How many changes there were to choose from, and how many changed tests were looked at.
     pub options: u64,
     pub asked: u64,
@@ -33,6 +37,14 @@ pub enum FixAnswer {
     /// Not even all changes together make it right.
     NoRepair,
     Undecided,
+}
+
+/// Two instructions, by their lines, and what is wrong with them.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Left {
+    pub finding: FindingKind,
+    pub first: u32,
+    pub second: u32,
 }
 
 /// What is wanted of one question.

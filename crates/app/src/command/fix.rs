@@ -221,6 +221,7 @@ fn show(fixed: &Fixed, test: &Test, input: &Input, options: &cli::Fix, exit: &mu
     let mut report = fixed.report.clone();
     output::put_into_words(&mut report);
     exit.status(match report.answer {
+        FixAnswer::Repaired if !report.left.is_empty() => Status::Bad,
         FixAnswer::Right | FixAnswer::Repaired => Status::Good,
         FixAnswer::NoRepair => Status::Bad,
         FixAnswer::Undecided => Status::Unknown,
@@ -234,7 +235,20 @@ fn show(fixed: &Fixed, test: &Test, input: &Input, options: &cli::Fix, exit: &mu
     if options.diff {
         terminal::out(&output::diff(&test.source.name, &test.source.text, text));
     }
+    let is_confirmed =
+        report.repair.is_some_and(|repair| repair.second_engine.is_none() && repair.more_rounds.is_none());
     if let (true, Input::File(path)) = (options.write, input) {
-        replace::replace(path, text, exit);
+        write(path, text, ("repair is", is_confirmed), exit);
     }
+}
+
+/// Writes what is confirmed. What is not leaves the file as it was, and is for somebody to look at.
+pub(super) fn write(path: &Path, text: &str, (what, is_confirmed): (&str, bool), exit: &mut Exit) {
+    if is_confirmed {
+        replace::replace(path, text, exit);
+        return;
+    }
+    let path = path.display();
+    terminal::complain(&format!("`{path}` is not written: the {what} not confirmed (`--diff` shows what would be)"));
+    exit.status(Status::Unknown);
 }

@@ -12,12 +12,11 @@ use fencepost_tell::output::slim as output;
 
 use super::check::collect;
 use super::file::Choice;
-use super::fix::{Asked, begin, model, tests};
+use super::fix::{Asked, begin, model, tests, write};
 use super::library::Library;
 use crate::cli;
 use crate::exit::Exit;
 use crate::inputs::Input;
-use crate::replace;
 use crate::terminal;
 
 /// A test has so long, unless somebody says otherwise.
@@ -75,11 +74,6 @@ fn show(slimmed: &Slimmed, test: &Test, input: &Input, options: &cli::Slim, exit
     }
     let is_confirmed = report.together.is_some_and(|set| set.second_engine.is_none() && set.more_rounds.is_none());
     if let (true, Input::File(path)) = (options.write, input) {
-        if is_confirmed {
-            replace::replace(path, text, exit);
-        } else {
-            terminal::complain(&format!("`{}` is not written: the changes are not confirmed", path.display()));
-            exit.status(Status::Unknown);
-        }
+        write(path, text, ("changes are", is_confirmed), exit);
     }
 }

@@ -9,6 +9,38 @@ const MP: &str = "PTX MP // message passing\n{ x = 0; y = 0; }\nP0@cta 0, gpu 0 
                   data\n  st.relaxed.gpu.u32 [y], 1;\n}\nP1@cta 1, gpu 0 {\n  ld.relaxed.gpu.u32 %r0, [y];\n  \
                   ld.relaxed.gpu.u32 %r1, [x];\n}\nexists (P1:%r0 = 1 /\\ P1:%r1 = 0)\n";
 
+/// Copies and arrivals of two threads whose executions are too many for the enumeration alone.
+const UNCONFIRMED: &str = r"PTX t
+{ .version 8.7; .target sm_90a; .shared .b64 m; .shared .b32 x; .shared .b32 y; }
+P0@cta 0, cluster 0 {
+  mbarrier.init.shared::cta.b64 [m], 1;
+  bar.sync 0;
+  fence.acquire.cta;
+  mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [m], 8;
+  mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [m], 8;
+  L0: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [m], 0;
+  @!%p1 bra L0;
+  ld.weak.shared::cta.u32 %r1, [x];
+  st.weak.shared::cta.u32 [y], 1;
+  mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [m], 8;
+  mbarrier.complete_tx.shared::cta.b64 [m], 8;
+  L1: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [m], 1;
+  @!%p1 bra L1;
+  ld.weak.shared::cta.u32 %r2, [y];
+}
+P1@cta 0, cluster 0 {
+  bar.sync 0;
+  st.weak.shared::cta.u32 [x], 1;
+  fence.acq_rel.cta;
+  mbarrier.complete_tx.relaxed.cluster.shared::cta.b64 [m], 8;
+  fence.acq_rel.cluster;
+  mbarrier.expect_tx.shared::cta.b64 [m], 8;
+  mbarrier.expect_tx.shared::cta.b64 [m], 8;
+  mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [m], 8;
+}
+forall (true)
+";
+
 fn fixed(text: &str, arguments: &[&str]) -> Run {
     let folder = Folder::new();
     folder.write("t.litmus", text);
@@ -66,6 +98,105 @@ fn a_repair_is_written_into_the_file_and_leaves_the_rest() {
     assert_eq!(written, wanted.replace("ld.relaxed.gpu.u32 %r0", "ld.acquire.gpu.u32 %r0"));
     let again = fencepost(&folder, &["fix", "t.litmus", "--write"]);
     assert!(again.out.contains("nothing is wrong with it") && again.code == 0, "{}", again.out);
+}
+
+#[test]
+fn a_repair_that_is_not_confirmed_is_not_written() {
+    let folder = Folder::new();
+    folder.write("t.litmus", UNCONFIRMED);
+    let run = fencepost(&folder, &["fix", "t.litmus"]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(run.out.contains("repaired") && run.out.contains("not confirmed by the other engine"), "{}", run.out);
+    let run = fencepost(&folder, &["fix", "t.litmus", "--write"]);
+    assert_eq!(run.code, 3, "{}{}", run.out, run.err);
+    assert!(run.err.contains("`t.litmus` is not written: the repair is not confirmed"), "{}", run.err);
+    assert_eq!(std::fs::read_to_string(folder.path().join("t.litmus")).expect("the file"), UNCONFIRMED);
+    let run = fencepost(&folder, &["fix", "t.litmus", "--diff"]);
+    assert!(run.code == 0 && run.out.starts_with("--- t.litmus"), "{}{}", run.out, run.err);
+}
+
+/// Store buffering with these fences, each between a thread's store and its load.
+fn store_buffering(first: &str, second: &str) -> String {
+    let thread = |number: u32, own: &str, fence: &str, other: &str| {
+        format!(
+            "P{number}@cta {number}, gpu 0 {{\n  st.relaxed.gpu.u32 [{own}], 1;\n  {fence};\n  ld.relaxed.gpu.u32 %r0, \
+             [{other}];\n}}\n"
+        )
+    };
+    let (one, two) = (thread(0, "x", first, "y"), thread(1, "y", second, "x"));
+    format!("PTX t\n{{ x = 0; y = 0; }}\n{one}{two}~exists (P0:%r0 = 0 /\\ P1:%r0 = 0)\n")
+}
+
+#[test]
+fn the_scope_of_a_fence_stands_behind_its_semantics() {
+    let run = fixed(&store_buffering("fence.sc.cta", "fence.sc.gpu"), &["--diff"]);
+    assert!(run.out.contains("\n-  fence.sc.cta;\n+  fence.sc.gpu;\n"), "{}{}", run.out, run.err);
+    let run = fixed(&store_buffering("fence.sc.cta", "fence.sc.gpu"), &[]);
+    assert!(run.out.contains("P0 line 5: `fence.sc.cta` becomes `fence.sc.gpu` (cost 24)"), "{}", run.out);
+}
+
+#[test]
+fn an_access_that_becomes_strong_has_no_cache_operator_any_more() {
+    let weak = MP
+        .replace("st.relaxed.gpu.u32 [y]", "st.global.wt.u32 [y]")
+        .replace("ld.relaxed.gpu.u32 %r0", "ld.global.cg.u32 %r0");
+    let run = fixed(&weak, &["--diff", "--forbid", "--model", "ptx"]);
+    for line in ["+  st.release.gpu.global.u32 [y], 1;\n", "+  ld.acquire.gpu.global.u32 %r0, [y];\n"] {
+        assert!(run.out.contains(line), "{line}: {}{}", run.out, run.err);
+    }
+}
+
+#[test]
+fn a_membar_is_widened_as_the_fence_that_it_is() {
+    let run = fixed(&store_buffering("membar.cta", "fence.sc.gpu"), &[]);
+    assert!(run.out.contains("repaired, cheapest (cost 24)"), "{}{}", run.out, run.err);
+    assert!(run.out.contains("P0 line 5: `membar.cta` becomes `membar.gl` (cost 24)"), "{}", run.out);
+    let run = fixed(&store_buffering("membar.cta", "fence.sc.cta"), &["--diff"]);
+    assert!(run.out.contains("-  membar.cta;\n+  membar.gl;\n"), "{}{}", run.out, run.err);
+    assert!(run.out.contains("-  fence.sc.cta;\n+  fence.sc.gpu;\n"), "{}{}", run.out, run.err);
+}
+
+/// A load from the memory of another CTA of the cluster, which may have exited.
+const EXITED: &str = "PTX t\n{ .shared .u32 x = 9; }\nP0@cta 0, cluster 0 {\n  mov.u32 %a, x;\n  mapa.shared::cluster.u32 \
+                      %b, %a, 1;\n  ld.shared::cluster.u32 %r0, [%b];\n}\nP1@cta 1, cluster 0 {\n  ld.shared.u32 %r1, \
+                      [x];\n}\nforall (true)\n";
+
+#[test]
+fn memory_of_a_cta_that_may_have_exited_is_wrong_too() {
+    let folder = Folder::new();
+    folder.write("t.litmus", EXITED);
+    let before = fencepost(&folder, &["check", "t.litmus"]);
+    assert!(before.out.contains("exit-before-access"), "{}{}", before.out, before.err);
+    let run = fencepost(&folder, &["fix", "t.litmus", "--write"]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(run.out.contains("repaired, cheapest") && run.out.contains("barrier.cluster.arrive"), "{}", run.out);
+    let after = fencepost(&folder, &["check", "t.litmus"]);
+    assert!(!after.out.contains("exit-before-access"), "{}{}", after.out, after.err);
+    let again = fencepost(&folder, &["fix", "t.litmus"]);
+    assert!(again.out.contains("nothing is wrong with it"), "{}", again.out);
+}
+
+/// The same where no change keeps the CTA there: one thread arrives at the barrier and never waits for it.
+const EXITS: &str = "PTX t\n{ .shared .u32 x = 9; f = 0; g = 0; }\nP0@cta 0, cluster 0 {\n  barrier.cluster.arrive;\n  \
+                     barrier.cluster.wait;\n  mov.u32 %a, x;\n  mapa.shared::cluster.u32 %b, %a, 1;\n  \
+                     ld.shared::cluster.u32 %r0, [%b];\n  st.relaxed.gpu.u32 [f], 1;\n  st.relaxed.gpu.u32 [g], \
+                     1;\n}\nP1@cta 1, cluster 0 {\n  barrier.cluster.arrive;\n  ld.relaxed.gpu.u32 %r1, [g];\n  \
+                     ld.relaxed.gpu.u32 %r2, [f];\n}\n";
+
+#[test]
+fn what_stays_undefined_is_named() {
+    let run = fixed(&format!("{EXITS}forall (P0:%r0 = 9)\n"), &[]);
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    let left = "  left: exit-before-access of lines 8 and 15, which is undefined\n";
+    assert!(run.out.contains("no repair\n") && run.out.contains(left), "{}", run.out);
+    let wrong = format!("{EXITS}~exists (P1:%r1 = 1 /\\ P1:%r2 = 0)\n");
+    let run = fixed(&wrong, &[]);
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    assert!(run.out.contains("repaired in part, cheapest") && run.out.contains(left), "{}", run.out);
+    let run = fixed(&wrong, &["--json"]);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let left = serde_json::json!([{ "finding": "exit-before-access", "first": 8, "second": 15 }]);
+    assert_eq!(report["left"], left, "{}", run.out);
 }
 
 #[test]

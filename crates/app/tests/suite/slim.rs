@@ -59,6 +59,16 @@ fn the_best_set_is_written_into_the_file_and_leaves_the_rest() {
 }
 
 #[test]
+fn a_membar_is_narrowed_as_the_fence_that_it_is() {
+    let text = "PTX t\n{ x = 0; y = 0; }\nP0@cta 0, gpu 0 {\n  st.relaxed.gpu.u32 [x], 1;\n  membar.sys;\n  \
+                ld.relaxed.gpu.u32 %r0, [y];\n}\nP1@cta 1, gpu 0 {\n  st.relaxed.gpu.u32 [y], 1;\n  fence.sc.sys;\n  \
+                ld.relaxed.gpu.u32 %r0, [x];\n}\n~exists (P0:%r0 = 0 /\\ P1:%r0 = 0)\n";
+    let run = slimmed(text, &[]);
+    assert!(run.out.contains("64 of 156 can be saved, the most"), "{}{}", run.out, run.err);
+    assert!(run.out.contains("P0 line 5: `membar.sys` becomes `membar.gl` (saves 32)"), "{}", run.out);
+}
+
+#[test]
 fn lines_that_are_kept_and_costs_of_ones_own_change_the_set() {
     let run = slimmed(MP, &["--keep-lines", "5", "--diff"]);
     assert!(run.out.contains("-  fence.acq_rel.gpu;\n") && !run.out.contains("-  fence.sc.sys;\n"), "{}", run.out);

@@ -13,7 +13,10 @@ use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, position};
 use crate::scene::slots::{Unit, UnitKind, settled, units};
 
-pub(crate) const SEMANTICS: &[&str] = &["weak", "relaxed", "acquire", "release", "acq_rel", "volatile"];
+pub(crate) const SEMANTICS: &[&str] = &["weak", "relaxed", "acquire", "release", "acq_rel", "sc", "volatile"];
+
+/// How a weak access uses the caches; a strong one has no such word (PTX ISA, `ld` and `st`).
+const CACHING: &[&str] = &["ca", "cg", "cs", "lu", "cv", "wb", "wt"];
 
 /// A tree under change. Statements that are put in are kept aside until the end, so that positions stay.
 pub(crate) struct Work {
@@ -265,13 +268,19 @@ fn strengthen(instruction: &mut Instruction, semantics: Option<Semantics>, scope
         (Some("release"), Some("acquire" | "acq_rel")) | (Some("acquire"), Some("release" | "acq_rel")) => {
             Some("acq_rel")
         }
+        // Nothing is stronger.
+        (_, Some("sc")) => Some("sc"),
         (Some(word), _) => Some(word),
         (None, old) => old,
     };
     let own = tail.iter().find(|word| is(word, SCOPES)).map(|word| word.node.as_str());
     let scope = scope.or(own.filter(|_| instruction.opcode.node != "barrier"));
     let put = word.into_iter().chain(scope).map(|word| Spanned::new(word.into(), here));
-    let kept = |word: &&Spanned<ShortText>| !is(word, SEMANTICS) && (scope.is_none() || !is(word, SCOPES));
+    let is_strong = matches!(instruction.opcode.node.as_str(), "ld" | "st") && word.is_some_and(|word| word != "weak");
+    let goes = |word: &&Spanned<ShortText>| {
+        is(word, SEMANTICS) || scope.is_some() && is(word, SCOPES) || is_strong && is(word, CACHING)
+    };
+    let kept = |word: &&Spanned<ShortText>| !goes(word);
     instruction.modifiers = head.iter().cloned().chain(put).chain(tail.iter().filter(kept).cloned()).collect();
     Some(())
 }

@@ -29,17 +29,18 @@ pub mod want;
 
 use fencepost_check::judge::found::Aspect;
 use fencepost_check::judge::readings;
+use fencepost_check::look::race::RaceKey;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::{EngineChoice, Options};
 use fencepost_check::test::Test;
 use fencepost_report::WhyUnknown;
-use fencepost_report::fix::SCHEMA;
 pub use fencepost_report::fix::{Because, FixAnswer, FixReport};
+use fencepost_report::fix::{Left, SCHEMA};
 use fencepost_syntax::Span;
 
 use self::costs::Costs;
 use self::effort::Effort;
-use self::oracle::{Judged, Oracle};
+use self::oracle::{Judged, Lifetimes, Oracle};
 use self::proposed::Proposed;
 use self::run::{Outcome, Run};
 use self::space::Space;
@@ -79,25 +80,27 @@ pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
     let _entered = readings::enter(options);
     let wants = want::wants(test, options, fixing.said);
     let searching = searching(options);
-    let oracle = Oracle::new(test, model, (&searching, options), &wants).within(Effort::new(options));
-    let mut choices = 0;
-    let outcome = match oracle.judge(&[0], &[]) {
-        Judged::Right => Outcome::AlreadyRight,
-        Judged::Open(why) => Outcome::Open(why),
-        // What only takes executions away brings nothing back.
-        Judged::Lost => Outcome::NoRepair,
-        Judged::Wrong => {
-            let space = Space::new(test, model, fixing.costs, fixing.is_kept);
-            let proposed = {
-                let _entered = oracle.effort.proposing();
-                proposed::proposed(test, model, &searching, fixing)
-            };
-            let paths = paths::paths(test, &space, fixing);
-            choices = (space.options.len() + paths.len() + proposed.paths.len()) as u64;
-            Run::new(&space, proposed, paths, &oracle).outcome()
-        }
+    let attempt = |lifetimes| {
+        let oracle = Oracle::new(test, model, (&searching, options), &wants);
+        attempt(&oracle.within(Effort::new(options)).taking(lifetimes), fixing)
     };
-    let (answer, repair, text, why) = match outcome {
+    let mut found = attempt(Lifetimes::MayStay);
+    let mut left = Vec::new();
+    if matches!(found.outcome, Outcome::AlreadyRight | Outcome::Repaired(_)) && !found.left.is_empty() {
+        // Memory that may not be there: best there is a repair of that too. Else it is named.
+        let whole = attempt(Lifetimes::AreWrong);
+        let asked = found.asked + whole.asked;
+        match (&found.outcome, &whole.outcome) {
+            (_, Outcome::Repaired(_)) => found = whole,
+            (Outcome::AlreadyRight, _) => {
+                left = found.left;
+                found = Attempt { left: Vec::new(), ..whole };
+            }
+            _ => left = std::mem::take(&mut found.left),
+        }
+        found.asked = asked;
+    }
+    let (answer, repair, text, why) = match found.outcome {
         Outcome::AlreadyRight => (FixAnswer::Right, None, None, None),
         Outcome::Repaired(found) => (FixAnswer::Repaired, Some(found.repair), found.text, None),
         Outcome::NoRepair => (FixAnswer::NoRepair, None, None, None),
@@ -112,10 +115,55 @@ pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
         wants: wants.iter().map(|want| want.told(test)).collect(),
         repair,
         why,
-        options: choices,
-        asked: oracle.asked.get(),
+        left: lasting(test, &left),
+        options: found.choices,
+        asked: found.asked,
     };
     Fixed { report, text }
+}
+
+/// What a search has come to.
+struct Attempt {
+    outcome: Outcome,
+    /// Accesses to memory that may not be there, in the test if it is right otherwise, or in the repair.
+    left: Vec<RaceKey>,
+    choices: u64,
+    asked: u64,
+}
+
+fn attempt(oracle: &Oracle<'_>, fixing: &Fixing<'_>) -> Attempt {
+    let Oracle { test, model, options, .. } = *oracle;
+    let mut choices = 0;
+    let outcome = match oracle.judge(&[0], &[]) {
+        Judged::Right => Outcome::AlreadyRight,
+        Judged::Open(why) => Outcome::Open(why),
+        // What only takes executions away brings nothing back.
+        Judged::Lost => Outcome::NoRepair,
+        Judged::Wrong => {
+            let space = Space::new(test, model, fixing.costs, fixing.is_kept);
+            let proposed = {
+                let _entered = oracle.effort.proposing();
+                proposed::proposed(test, model, options, fixing)
+            };
+            let paths = paths::paths(test, &space, fixing);
+            choices = (space.options.len() + paths.len() + proposed.paths.len()) as u64;
+            Run::new(&space, proposed, paths, oracle).outcome()
+        }
+    };
+    Attempt { outcome, left: oracle.left(), choices, asked: oracle.asked.get() }
+}
+
+/// Findings by their lines; what a change puts in has none.
+fn lasting(test: &Test, left: &[RaceKey]) -> Vec<Left> {
+    let line = |span: Span| test.source.line(span.start);
+    let mut found: Vec<Left> = Vec::new();
+    for key in left.iter().filter(|key| key.first != Span::default() && key.second != Span::default()) {
+        let one = Left { finding: key.kind, first: line(key.first), second: line(key.second) };
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
 }
 
 /// Which changes are tried for what `check` says is missing.

@@ -10,7 +10,7 @@ use fencepost_check::judge::deepen;
 use fencepost_check::judge::found::{Answers, Aspect};
 use fencepost_check::judge::readings::{self, Runs};
 use fencepost_check::look::executions::EngineName;
-use fencepost_check::look::race::Meaning;
+use fencepost_check::look::race::{Meaning, RaceKey};
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::{CrossCheck, EngineChoice, Options, Outcomes, Wanted};
 use fencepost_check::test::Test;
@@ -36,6 +36,14 @@ pub(super) enum Judged {
     /// Something that must be possible is not, the change has no meaning, or what it leads to is undefined otherwise.
     Lost,
     Open(Why),
+}
+
+/// What is made of an access to the memory of a CTA that may have exited, or may not have started.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Lifetimes {
+    /// One that the test has may stay.
+    MayStay,
+    AreWrong,
 }
 
 /// What came of a repair that is looked at again.
@@ -64,6 +72,9 @@ pub(super) struct Oracle<'o> {
     pub(super) effort: Effort,
     /// Findings of the test itself that are no races.
     noted: OnceCell<BTreeSet<String>>,
+    lifetimes: Lifetimes,
+    /// Such accesses in what was looked at last.
+    left: RefCell<BTreeSet<RaceKey>>,
 }
 
 /// How much is asked at once.
@@ -84,7 +95,32 @@ impl<'o> Oracle<'o> {
         let (known, counterexamples, asked) = (RefCell::default(), RefCell::default(), Cell::new(0));
         let first = Cell::new(Stage::Questions);
         let (most, effort, noted) = (Cell::new(u64::MAX), Effort::unlimited(), OnceCell::new());
-        Oracle { test, model, options, whole, wants, first, known, counterexamples, asked, most, effort, noted }
+        let (lifetimes, left) = (Lifetimes::MayStay, RefCell::default());
+        Oracle {
+            test,
+            model,
+            options,
+            whole,
+            wants,
+            first,
+            known,
+            counterexamples,
+            asked,
+            most,
+            effort,
+            noted,
+            lifetimes,
+            left,
+        }
+    }
+
+    pub(super) fn taking(self, lifetimes: Lifetimes) -> Oracle<'o> {
+        Oracle { lifetimes, ..self }
+    }
+
+    /// Accesses to memory that may not be there, in the test or the repair that was looked at last.
+    pub(super) fn left(&self) -> Vec<RaceKey> {
+        self.left.borrow().iter().cloned().collect()
     }
 
     /// Takes no more than so much work.
@@ -235,9 +271,18 @@ impl<'o> Oracle<'o> {
                 _ => judged,
             };
         }
-        let found = answers.races.iter().flat_map(|raced| raced.set.races.keys());
-        let noted = found.filter(|key| key.meaning == Meaning::Noted).map(|key| key.flag.clone()).collect();
-        (judged, noted)
+        if is_all {
+            self.left.borrow_mut().clear();
+            judged = self.of_lifetimes(&answers, judged);
+        }
+        let found = answers.flagged().filter(|key| key.meaning == Meaning::Noted);
+        (judged, found.map(|key| key.flag.clone()).collect())
+    }
+
+    fn of_lifetimes(&self, answers: &Answers, judged: Judged) -> Judged {
+        let mut left = self.left.borrow_mut();
+        left.extend(answers.flagged().filter(|key| key.kind.is_of_lifetime()).cloned());
+        if left.is_empty() || self.lifetimes == Lifetimes::MayStay { judged } else { Judged::Wrong }
     }
 
     fn of_wants(&self, answers: &Answers) -> Judged {
@@ -255,11 +300,13 @@ impl<'o> Oracle<'o> {
 
     /// The same for a repair: under every reading, with more rounds of its loops, and with this engine.
     pub(super) fn confirm(&self, edits: &[&Edit], engine: EngineChoice, rounds: u32) -> Judged {
+        self.left.borrow_mut().clear();
         self.confirmed(edits, engine, self.whole.bound + rounds).judged
     }
 
     /// The same by each engine alone, and how often loops were unrolled for that.
     pub(super) fn confirm_by_both(&self, edits: &[&Edit]) -> (Judged, u32) {
+        self.left.borrow_mut().clear();
         let by = |engine| self.confirmed(edits, engine, self.whole.bound);
         let (sat, enumerated) = (by(EngineChoice::Sat), by(EngineChoice::Enumerate));
         let bound = sat.bound.max(enumerated.bound);
@@ -317,6 +364,7 @@ impl<'o> Oracle<'o> {
                 _ => judged,
             };
         }
+        let judged = self.of_lifetimes(&answers, judged);
         let is_one_run = answers.engine == Some(EngineName::OneRun);
         Again { judged, bound: answers.deepened.unwrap_or(bound), is_one_run }
     }

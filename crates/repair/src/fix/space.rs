@@ -364,7 +364,7 @@ impl<'m> Maker<'m> {
                     continue;
                 }
                 let changes = now.changes(thread, span, kinds, scope);
-                let row = Strength { kinds, ..now }.row();
+                let row = Strength { kinds, scope: Some(scope), ..now }.row();
                 let cost = self.costs.of(row, scope_word(scope)).saturating_sub(before).max(1);
                 let edits: Vec<Edit> = changes.into_iter().map(plain).collect();
                 let name = format!("{} {kinds} {reach}", spelled(found));

@@ -25,6 +25,8 @@ pub(crate) enum What {
     Store,
     Atomic,
     Fence,
+    /// The old spelling of `fence.sc`, which has no cluster scope.
+    Membar,
     Arrive,
     Wait,
     /// The arrival at the barrier of a cluster.
@@ -49,6 +51,7 @@ impl Strength {
             "red" if has("async") => return None,
             "red" => What::Atomic,
             "fence" if has("acq_rel") || has("sc") => What::Fence,
+            "membar" if !has("proxy") => What::Membar,
             "mbarrier" if has("arrive") || has("arrive_drop") => What::Arrive,
             "mbarrier" if has("try_wait") || has("test_wait") => What::Wait,
             "barrier" if has("cluster") && has("arrive") => What::Meet,
@@ -64,6 +67,7 @@ impl Strength {
         let releases = if has("release") || has("acq_rel") { RELEASES } else { 0 };
         let kinds = match what {
             What::Fence => STRONG | if has("sc") { SC } else { 0 },
+            What::Membar => STRONG | SC,
             What::Arrive | What::Meet => STRONG | if has("relaxed") { 0 } else { RELEASES },
             What::Wait => STRONG | if has("relaxed") { 0 } else { ACQUIRES },
             What::Atomic => STRONG | acquires | releases,
@@ -75,7 +79,7 @@ impl Strength {
         let default = match what {
             What::Arrive | What::Wait => Some(Scope::Cta),
             What::Meet => Some(Scope::Cluster),
-            What::Atomic => Some(Scope::Gpu),
+            What::Atomic | What::Membar => Some(Scope::Gpu),
             _ => None,
         };
         Some(Strength { what, kinds, scope: scope.or(default) })
@@ -88,6 +92,7 @@ impl Strength {
             What::Store => &[STRONG, STRONG | RELEASES],
             What::Atomic => &[STRONG, STRONG | ACQUIRES, STRONG | RELEASES, STRONG | ACQUIRES | RELEASES],
             What::Fence => &[STRONG, STRONG | SC],
+            What::Membar => &[STRONG | SC],
             What::Arrive | What::Meet => &[STRONG | RELEASES],
             What::Wait => &[STRONG | ACQUIRES],
         };
@@ -101,8 +106,9 @@ impl Strength {
 
     pub(crate) fn row(self) -> &'static str {
         match (self.what, self.kinds) {
-            (What::Fence, kinds) if kinds & SC != 0 => "fence.sc",
-            (What::Fence, _) => "fence.acq_rel",
+            (What::Membar, kinds) if kinds & SC != 0 && self.scope != Some(Scope::Cluster) => "membar",
+            (What::Fence | What::Membar, kinds) if kinds & SC != 0 => "fence.sc",
+            (What::Fence | What::Membar, _) => "fence.acq_rel",
             (_, 0) => "weak",
             (_, STRONG) => "relaxed",
             (_, kinds) if kinds & ACQUIRES == 0 => "release",
@@ -119,6 +125,10 @@ impl Strength {
             }
             return vec![Change::Replace { thread, span, by: format!("fence.sc.{};", scope_word(scope)) }];
         }
+        if self.what == What::Membar {
+            let (opcode, modifiers) = membar(kinds, scope);
+            return vec![Change::Reword { thread, span, opcode, modifiers }];
+        }
         let mut changes = Vec::new();
         if kinds & RELEASES != 0 {
             changes.push(strengthen(Some(Semantics::Release)));
@@ -134,5 +144,22 @@ impl Strength {
 
     pub(crate) fn cost(self, costs: &Costs) -> u32 {
         costs.of(self.row(), self.scope.map_or("-", scope_word))
+    }
+}
+
+/// A `membar` with these words: by that name where there is one, else as the fence that it is.
+pub(crate) fn membar(kinds: u8, scope: Scope) -> (String, Vec<String>) {
+    let level = match scope {
+        Scope::Cta => Some("cta"),
+        Scope::Gpu => Some("gl"),
+        Scope::Sys => Some("sys"),
+        _ => None,
+    };
+    match level.filter(|_| kinds & SC != 0) {
+        Some(level) => ("membar".to_owned(), vec![level.to_owned()]),
+        None => {
+            let semantics = if kinds & SC == 0 { "acq_rel" } else { "sc" };
+            ("fence".to_owned(), [semantics, scope_word(scope)].map(str::to_owned).to_vec())
+        }
     }
 }

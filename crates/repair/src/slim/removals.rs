@@ -22,7 +22,6 @@ pub(super) fn options(costs: &Costs, thread: ThreadId, found: &Instruction) -> O
             let words = ["proxy", "async", "shared::cta"].map(str::to_owned).to_vec();
             other(costs, (row, scope), (row, "cta"), reword(thread, found, "fence".into(), words))
         }
-        "membar" => membar(costs, thread, found, scope),
         row if row.contains("wait_group") => fewer_groups(costs, thread, found, row),
         _ => Vec::new(),
     };
@@ -39,18 +38,6 @@ fn row(found: &Instruction) -> Option<(&'static str, &'static str)> {
         "ofence" => "ofence",
         "dfence" => "dfence",
         "membar" if has("proxy") => "fence.proxy.alias",
-        "membar" => {
-            return Some((
-                "membar",
-                if has("cta") {
-                    "cta"
-                } else if has("sys") {
-                    "sys"
-                } else {
-                    "gpu"
-                },
-            ));
-        }
         "fence" if has("mbarrier_init") => "fence.mbarrier_init",
         "fence" if starts("tensormap::") => "fence.proxy.tensormap",
         "fence" if starts("async::") => "fence.proxy.async::generic",
@@ -78,12 +65,6 @@ fn other(costs: &Costs, (row, scope): (&str, &str), (new, reach): (&str, &str), 
     let saves = saving(costs.of(row, scope), costs.of(new, reach));
     let option = saves.map(|saves| Weaker { edits: vec![plain(change)], level: Level { kinds: 1, reach: 1 }, saves });
     option.into_iter().collect()
-}
-
-/// The old spelling of `fence.sc`.
-fn membar(costs: &Costs, thread: ThreadId, found: &Instruction, scope: &'static str) -> Vec<Weaker> {
-    let words = ["acq_rel", scope].map(str::to_owned).to_vec();
-    other(costs, ("membar", scope), ("fence.acq_rel", scope), reword(thread, found, "fence".into(), words))
 }
 
 /// A wait that leaves more groups open, or that waits only until their sources are read. The table does not tell numbers of

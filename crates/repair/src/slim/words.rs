@@ -10,7 +10,7 @@ use crate::edit::apply::{SEMANTICS, semantics_position};
 use crate::edit::{Change, SCOPES as SCOPE_WORDS, scope_word};
 use crate::fix::costs::Costs;
 use crate::fix::space::{plain, scopes};
-use crate::fix::strength::{ACQUIRES, RELEASES, SC, SCOPES, STRONG, Strength, What};
+use crate::fix::strength::{ACQUIRES, RELEASES, SC, SCOPES, STRONG, Strength, What, membar};
 
 /// None for an instruction without such words.
 pub(super) fn options(test: &Test, costs: &Costs, thread: ThreadId, found: &Instruction) -> Option<Place> {
@@ -22,16 +22,19 @@ pub(super) fn options(test: &Test, costs: &Costs, thread: ThreadId, found: &Inst
     let cost = costs.of(now.row(), now.scope.map_or("-", scope_word));
     let mut options = Vec::new();
     for kinds in weaker(now) {
-        let row = Strength { kinds, ..now }.row();
         for scope in reaches(test, now, kinds).into_iter().filter(|scope| may_reach(found, *scope)) {
             let (reach, word) = scope.map_or((0, None), |scope| (reach(scope), Some(scope_word(scope))));
+            let row = Strength { kinds, scope, ..now }.row();
             let Some(saves) = saving(cost, costs.of(row, word.unwrap_or("-"))) else { continue };
-            let modifiers = reworded(found, semantics(now, kinds), word)?;
-            let reword = reword(thread, found, found.opcode.node.to_string(), modifiers);
+            let (opcode, modifiers) = match scope {
+                Some(scope) if now.what == What::Membar => membar(kinds, scope),
+                _ => (found.opcode.node.to_string(), reworded(found, semantics(now, kinds), word)?),
+            };
+            let reword = reword(thread, found, opcode, modifiers);
             options.push(Weaker { edits: vec![plain(reword)], level: Level { kinds, reach }, saves });
         }
     }
-    if now.what == What::Fence {
+    if matches!(now.what, What::Fence | What::Membar) {
         options.push(gone(thread, found.span(), cost));
     }
     Some(place(thread, found.span(), cost, options))
@@ -43,7 +46,7 @@ fn weaker(now: Strength) -> Vec<u8> {
         What::Load => &[0, STRONG, STRONG | ACQUIRES],
         What::Store => &[0, STRONG, STRONG | RELEASES],
         What::Atomic => &[STRONG, STRONG | ACQUIRES, STRONG | RELEASES, STRONG | ACQUIRES | RELEASES],
-        What::Fence => &[STRONG, STRONG | SC],
+        What::Fence | What::Membar => &[STRONG, STRONG | SC],
         What::Arrive => &[STRONG, STRONG | RELEASES],
         What::Wait => &[STRONG, STRONG | ACQUIRES],
         // It is left out with its wait or not at all.
@@ -90,7 +93,7 @@ fn semantics(now: Strength, kinds: u8) -> &'static str {
 /// The modifiers with these words in place of those that are there.
 fn reworded(found: &Instruction, semantics: &str, scope: Option<&str>) -> Option<Vec<String>> {
     let first = semantics_position(found)?;
-    let is_word = |word: &str| word == "sc" || SEMANTICS.contains(&word) || SCOPE_WORDS.contains(&word);
+    let is_word = |word: &str| SEMANTICS.contains(&word) || SCOPE_WORDS.contains(&word);
     let modifiers: Vec<&str> = found.modifiers.iter().map(|word| word.node.as_str()).collect();
     let own = (first..modifiers.len()).find(|at| is_word(modifiers[*at])).unwrap_or(first);
     let head = modifiers[..own].iter().copied();

@@ -31,7 +31,8 @@ pub fn text(report: &FixReport) -> String {
         }
         (FixAnswer::Repaired, Some(repair)) => {
             let word = if repair.cheapest { "cheapest" } else { "best found" };
-            format!("repaired, {word} (cost {})\n", repair.cost)
+            let whole = if report.left.is_empty() { "repaired" } else { "repaired in part" };
+            format!("{whole}, {word} (cost {})\n", repair.cost)
         }
     };
     for want in &report.wants {
@@ -46,6 +47,13 @@ pub fn text(report: &FixReport) -> String {
     }
     if let Some(repair) = &report.repair {
         repaired(&mut text, report, repair);
+    }
+    for left in &report.left {
+        let lines = match left.first == left.second {
+            true => format!("line {}", left.first),
+            false => format!("lines {} and {}", left.first, left.second),
+        };
+        let _ = writeln!(text, "  left: {} of {lines}, which is undefined", left.finding.word());
     }
     if report.answer == FixAnswer::NoRepair {
         let all = phrase::count(report.options, "change");
@@ -238,6 +246,7 @@ mod tests {
             wants: Vec::new(),
             repair: Some(repair),
             why: None,
+            left: Vec::new(),
             options: 9,
             asked: 4,
         };
