@@ -496,7 +496,7 @@ impl Run<'_> {
         }
     }
 
-    /// `cp.async.bulk.prefetch.tensor` reads no data that anybody could see, and the map (9.7.10.28.5.6).
+    /// `cp.async.bulk.prefetch.tensor` reads no data that anybody could see, and the map (9.7.10.28.5.5).
     fn tensor_prefetch(&mut self, warp: usize, pc: Pc, active: u32, tensor: &Tensor) {
         self.effect(warp, pc, active);
         for lane in lanes(active) {
