@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use fencepost_check::options::Options;
+use fencepost_check::options::{EngineChoice, Options};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::limits::{self, Entered};
 
@@ -13,6 +13,8 @@ const FINDING: u64 = 8_000_000;
 const PROVING: u64 = 1_000_000;
 /// For one changed test, and for one way to confirm a repair.
 const ONE: u64 = 2_500_000;
+/// For enumeration alone. It answers soon or not at all: of the repairs of `corpus/pairs.tsv` none took it more than 10,000.
+const ENUMERATING: u64 = 500_000;
 /// For what the proposers of `check` know.
 const PROPOSING: u64 = 2_500_000;
 
@@ -63,8 +65,9 @@ impl Effort {
     }
 
     /// Those of a question about a repair, which is asked even where the search is over.
-    pub(super) fn confirming(&self) -> Option<Entered> {
-        self.last.map(|_| limits::enter_work(ONE))
+    pub(super) fn confirming(&self, engine: EngineChoice) -> Option<Entered> {
+        let most = if engine == EngineChoice::Enumerate { ENUMERATING } else { ONE };
+        self.last.map(|_| limits::enter_work(most))
     }
 
     pub(super) fn proposing(&self) -> Option<Entered> {

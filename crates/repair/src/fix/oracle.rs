@@ -331,7 +331,7 @@ impl<'o> Oracle<'o> {
     }
 
     fn confirmed(&self, edits: &[&Edit], engine: EngineChoice, bound: u32) -> Again {
-        let _entered = self.effort.confirming();
+        let _entered = self.effort.confirming(engine);
         let again = self.again(edits, engine, bound);
         let judged = match again.judged {
             Judged::Wrong => Judged::Wrong,
