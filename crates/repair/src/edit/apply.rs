@@ -304,11 +304,14 @@ pub(crate) fn semantics_position(instruction: &Instruction) -> Option<usize> {
 }
 
 impl Edit {
-    /// The tree with these changes; None where one does not apply.
+    /// The tree with these changes; None where one does not apply. An instruction that goes elsewhere goes there with its new
+    /// words.
     pub(crate) fn apply_all(edits: &[&Edit], litmus: &Litmus) -> Option<Litmus> {
         let mut work = Work::new(litmus);
-        for edit in edits {
-            work.apply(&edit.change)?;
+        let (words, others): (Vec<&Change>, Vec<&Change>) =
+            edits.iter().map(|edit| &edit.change).partition(|change| change.is_of_words());
+        for change in words.into_iter().chain(others) {
+            work.apply(change)?;
         }
         Some(work.finish())
     }

@@ -238,6 +238,11 @@ impl Edit {
 }
 
 impl Change {
+    /// Whether it changes words or operands of an instruction that stays where it is.
+    fn is_of_words(&self) -> bool {
+        matches!(self, Change::Strengthen { .. } | Change::Wait { .. } | Change::Reword { .. } | Change::Return { .. })
+    }
+
     /// The threads that it changes; none where it is about what all of them share.
     pub(crate) fn threads(&self) -> Vec<ThreadId> {
         match self {

@@ -13,21 +13,40 @@ use fencepost_syntax::{Source, Span};
 
 use crate::edit::Edit;
 
-/// The changes of the text that each group of edits is; None where there is no place for one of them.
+/// The changes of the text that each group of edits is; None where there is no place for one of them. Of groups that change
+/// one statement the first has what all of them change, and the others nothing.
 pub(crate) fn of_groups(groups: &[Vec<&Edit>], litmus: &Litmus, source: &Source) -> Option<Vec<Vec<TextEdit>>> {
     let parsed = |text: &str| match parse_named(&source.name, text).0.as_slice() {
         [tree] => Some(tree.clone()),
         _ => None,
     };
     parsed(&source.text).filter(|tree| tree == litmus)?;
-    let text = |group: &Vec<&Edit>| {
+    let text = |group: &[&Edit]| {
         let changed = Edit::apply_all(group, litmus)?;
         Comparison { source, old: litmus, new: &changed }.edits()
     };
-    let found = groups.iter().map(text).collect::<Option<Vec<_>>>()?;
+    let alone = groups.iter().map(|group| text(group)).collect::<Option<Vec<_>>>()?;
+    let mut found: Vec<(Vec<&Edit>, Vec<TextEdit>)> = groups.iter().cloned().zip(alone).collect();
+    while let Some((one, other)) = overlapping(&found) {
+        let (others, _) = std::mem::take(found.get_mut(other)?);
+        let (own, texts) = found.get_mut(one)?;
+        own.extend(others);
+        *texts = text(own)?;
+    }
+    let found: Vec<Vec<TextEdit>> = found.into_iter().map(|(_, texts)| texts).collect();
     let all: Vec<&Edit> = groups.iter().flatten().copied().collect();
     let changed = applied(&source.text, found.iter().flatten())?;
     (parsed(&changed)? == Edit::apply_all(&all, litmus)?).then_some(found)
+}
+
+/// Two groups of which one changes what the other takes away.
+fn overlapping(found: &[(Vec<&Edit>, Vec<TextEdit>)]) -> Option<(usize, usize)> {
+    let overlap = |one: &TextEdit, other: &TextEdit| one.start < other.end && other.start < one.end;
+    let mut pairs = (1..found.len()).flat_map(|other| (0..other).map(move |one| (one, other)));
+    pairs.find(|(one, other)| {
+        let (Some((_, ones)), Some((_, others))) = (found.get(*one), found.get(*other)) else { return false };
+        ones.iter().any(|one| others.iter().any(|other| overlap(one, other)))
+    })
 }
 
 /// The text with these changes; None if two of them overlap.
@@ -419,4 +438,30 @@ fn declared(litmus: &Litmus, declarations: &[&Declaration]) -> Option<String> {
     let lines: Vec<&str> = inside.lines().collect();
     let own = lines.len().checked_sub(declarations.len())?;
     Some(lines.get(own..)?.iter().map(|line| line.trim_end_matches(';')).collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_check::{Models, Options, load};
+    use fencepost_syntax::Source;
+
+    use crate::fix::costs::Costs;
+    use crate::fix::{Fixing, fix};
+
+    /// What is moved gets new words where it comes to stand.
+    #[test]
+    fn a_line_may_go_elsewhere_with_other_words() {
+        let text = "PTX early\n{ .global .u32 data = 0; .global .u32 flag = 0; }\nP0@cta 0 {\n\
+                    st.weak.global.u32 [flag], 1;\nst.weak.global.u32 [data], 42;\n}\nP1@cta 1 {\n\
+                    ld.acquire.gpu.global.u32 %r1, [flag];\nsetp.ne.u32 %p, %r1, 1;\n@%p bra DONE;\n\
+                    ld.weak.global.u32 %r2, [data];\nDONE:\n}\n~exists (P1:%r1 = 1 /\\ P1:%r2 = 0)\n";
+        let (tests, _) = load(&Source::new("early.litmus", text));
+        let (model, costs, options) = (Models::shipped("ptx").expect("a model"), Costs::default(), Options::default());
+        let fixing = Fixing { options: &options, costs: &costs, said: &|_| None, is_kept: &|_| false };
+        let fixed = fix(&tests[0], &model, &fixing);
+        let written = fixed.text.expect("a repaired text");
+        assert!(written.contains("[data], 42;\nst.release.gpu.global.u32 [flag], 1;\n}"), "{written}");
+        let edits = fixed.report.repair.expect("a repair").changes.into_iter().map(|change| change.edits.len());
+        assert!(edits.filter(|number| *number > 0).count() == 1, "one change has the text of both");
+    }
 }
