@@ -24,6 +24,7 @@ mod search;
 pub(crate) mod space;
 pub(crate) mod states;
 pub(crate) mod strength;
+mod swapped;
 mod told;
 pub mod want;
 

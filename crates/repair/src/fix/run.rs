@@ -264,8 +264,9 @@ impl<'r> Run<'r> {
         let _entered = self.oracle.effort.question();
         let kept = state.kept.get_or_insert_with(|| Kept::new(test, model, options, wants)).as_ref();
         let changed = changed_program(&test.litmus, &edits);
-        let keeps =
-            changed.map_or(Some(false), |(_, program)| kept.and_then(|kept| kept.are_in(&program, model, options)));
+        let keeps = changed.map_or(Some(false), |(litmus, program)| {
+            kept.and_then(|kept| kept.are_in((test, model), (&edits, &litmus), &program, options))
+        });
         let keeps = keeps.filter(|_| limits::ended().is_none());
         if keeps.is_none() {
             // What the program computes is not known, and a change is one that was not proved the cheapest at best.

@@ -1,6 +1,9 @@
-//! What a program computes: the final states that interleavings reach without a race. A change after which one of them is out of
-//! reach is no repair but another program. Asynchronous operations have no interleavings: of those programs the executions of
-//! their own model count that neither race nor do what must not be.
+//! What a program computes: the final states that interleavings reach without a race, and the accesses to data on the way. A
+//! change after which one of them is out of reach is no repair but another program. Asynchronous operations have no
+//! interleavings: of those programs the executions of their own model count that neither race nor do what must not be.
+//!
+//! An access counts that some execution makes which does nothing that must not be, unless a read that races decided that it is
+//! made. Where every execution races, it also counts that a thread accesses the same data in the order of the text.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -11,29 +14,49 @@ use fencepost_check::judge::found::Aspect;
 use fencepost_check::judge::question::looked_for;
 use fencepost_check::judge::refusal::refusal;
 use fencepost_check::look::outcome::{self, Reader};
-use fencepost_check::look::race::{RaceKey, RaceSet};
+use fencepost_check::look::race::RaceSet;
 use fencepost_check::model::load::{LoadedModel, Models};
 use fencepost_check::options::Options;
 use fencepost_check::session::Session;
 use fencepost_check::test::Test;
 use fencepost_program::program::{Condition, LocationRole, Program, Term};
+use fencepost_program::unfolding::{Event, Unfolding};
 use fencepost_program::value::Value;
-use fencepost_program::{LocationId, RegisterId, ThreadId};
+use fencepost_program::{EventId, LocationId, RegisterId, ThreadId, TraceId};
+use fencepost_syntax::Span;
+use fencepost_syntax::litmus::Litmus;
 
+use super::swapped;
 use super::want::Want;
+use crate::edit::Edit;
+use crate::scene::anchor::position;
 
 /// Work for the interleavings of one program, in the engine's units.
 const WORK: u64 = 400_000;
 
 type States = BTreeSet<Vec<Value>>;
 
-/// The states of a test that its repairs must reach too.
+/// Instructions that access data: the thread, and where they stand in the text.
+type Accesses = BTreeSet<(ThreadId, u32)>;
+
+/// The states of a test that its repairs must reach too, and the accesses that they must make.
 pub(crate) struct Kept {
     /// None for the model of the test itself.
     interleaving: Option<LoadedModel>,
     /// By thread and name, or by name alone.
     observed: Vec<(Option<ThreadId>, String)>,
     states: States,
+    accesses: Accesses,
+}
+
+/// What was seen of a program.
+#[derive(Default)]
+struct Seen {
+    states: States,
+    /// The ways that threads take.
+    traces: BTreeSet<TraceId>,
+    /// The same of executions that do nothing that must not be, with the instructions that race there.
+    meant: BTreeSet<(TraceId, Vec<u32>)>,
 }
 
 impl Kept {
@@ -64,27 +87,50 @@ impl Kept {
         };
         let observed = terms.iter().filter_map(name).collect();
         let under = interleaving.as_ref().unwrap_or(model);
-        let states = states(program, (under, Some((model, &bad))), &terms, options)?;
-        Some(Kept { interleaving, observed, states })
+        let session = Session::new(program, under, options);
+        let seen = seen(&session, Some((model, &bad)), &terms, &|_| false)?;
+        let unfolding = session.unfolding().ok()?;
+        let accesses = seen.meant.iter().flat_map(|(trace, racing)| made(unfolding, *trace, racing)).collect();
+        Some(Kept { interleaving, observed, states: seen.states, accesses })
     }
 
     /// Whether a changed program reaches them; None where that is too much to say.
-    pub(super) fn are_in(&self, program: &Program, model: &LoadedModel, options: &Options) -> Option<bool> {
-        if self.states.is_empty() {
-            return Some(true);
-        }
+    pub(super) fn are_in(
+        &self,
+        (test, model): (&Test, &LoadedModel),
+        (edits, changed): (&[&Edit], &Litmus),
+        program: &Program,
+        options: &Options,
+    ) -> Option<bool> {
         let Some(terms) = self.terms(program) else { return Some(false) };
-        Some(self.states.is_subset(&self.reached(program, model, &terms, options)?))
+        let session = Session::new(program, self.under(model), options);
+        let unfolding = session.unfolding().ok()?;
+        let accesses = self.accesses.iter().filter(|(thread, at)| stands(changed, *thread, *at));
+        let accesses: Accesses = accesses.copied().collect();
+        let are_made = |traces: &BTreeSet<TraceId>| {
+            let made: Accesses = traces.iter().flat_map(|trace| made(unfolding, *trace, &[])).collect();
+            accesses.is_subset(&made)
+        };
+        if self.states.is_empty() {
+            let original = Session::new(&test.program, self.under(model), options);
+            if swapped::is_any(&test.litmus, original.unfolding().ok()?, unfolding, edits) {
+                return Some(false);
+            }
+            return Some(are_made(&seen(&session, None, &[], &are_made)?.traces));
+        }
+        let seen = seen(&session, None, &terms, &|_| false)?;
+        Some(self.states.is_subset(&seen.states) && are_made(&seen.traces))
     }
 
     /// Whether it reaches them and no others.
     pub(crate) fn are_all_of(&self, program: &Program, model: &LoadedModel, options: &Options) -> Option<bool> {
         let Some(terms) = self.terms(program) else { return Some(false) };
-        Some(self.states == self.reached(program, model, &terms, options)?)
+        let session = Session::new(program, self.under(model), options);
+        Some(self.states == seen(&session, None, &terms, &|_| false)?.states)
     }
 
-    fn reached(&self, program: &Program, model: &LoadedModel, terms: &[Term], options: &Options) -> Option<States> {
-        states(program, (self.interleaving.as_ref().unwrap_or(model), None), terms, options)
+    fn under<'m>(&'m self, model: &'m LoadedModel) -> &'m LoadedModel {
+        self.interleaving.as_ref().unwrap_or(model)
     }
 
     /// What is observed, in a changed program; None where it is not there any more.
@@ -104,29 +150,108 @@ impl Kept {
     }
 }
 
-/// The final states under a model; without those that race under another or do what must not be, if that is given.
-fn states(
-    program: &Program,
-    (interleaving, unwanted): (&LoadedModel, Option<(&LoadedModel, &[Condition])>),
+/// Whether an instruction of the text is one of the changed text.
+fn stands(changed: &Litmus, thread: ThreadId, at: u32) -> bool {
+    position(changed, thread, Span::new(at, at)).is_some()
+}
+
+/// The accesses to data on one way of a thread, but for those that one of these reads has decided.
+fn made(unfolding: &Unfolding, trace: TraceId, racing: &[u32]) -> Accesses {
+    let is_racing = |read: &EventId| racing.contains(&unfolding.event(*read).span.start);
+    let access = |event: &Event| {
+        let location = event.target()?;
+        let is_data = unfolding.locations[location.index()].role == LocationRole::Data;
+        let is_decided = event.control_deps.iter().chain(&event.address_deps).any(is_racing);
+        event.thread.filter(|_| is_data && !is_decided).map(|thread| (thread, event.span.start))
+    };
+    unfolding.events_of(&[trace]).into_iter().filter_map(|id| access(unfolding.event(id))).collect()
+}
+
+/// What a program does under a model, up to what is enough. The states are those without a race under another model that do
+/// nothing that must not be, if these are given.
+fn seen(
+    session: &Session<'_>,
+    unwanted: Option<(&LoadedModel, &[Condition])>,
     terms: &[Term],
-    options: &Options,
-) -> Option<States> {
-    let session = Session::new(program, interleaving, options);
+    is_enough: &dyn Fn(&BTreeSet<TraceId>) -> bool,
+) -> Option<Seen> {
     let unfolding = session.unfolding().ok()?;
     let mut flags = unwanted.map(|(model, _)| model.flags().evaluator());
     let bad = unwanted.map_or(&[] as &[Condition], |(_, bad)| bad);
-    let visit = |states: &mut States, execution: &Execution| {
+    let visit = |seen: &mut Seen, execution: &Execution| {
+        let known = seen.traces.len();
+        seen.traces.extend(&execution.traces);
         let mut races = RaceSet::default();
         if let Some(flags) = &mut flags {
             flags.add(unfolding, execution, &mut races);
         }
-        let is_bad = || bad.iter().any(|condition| outcome::satisfies(unfolding, execution, condition));
-        if !races.races.keys().any(RaceKey::is_pair) && !is_bad() {
-            states.extend(Reader::new(unfolding, execution).states(terms));
+        if !bad.iter().any(|condition| outcome::satisfies(unfolding, execution, condition)) {
+            let racing = racing(&races);
+            if racing.is_empty() {
+                seen.states.extend(Reader::new(unfolding, execution).states(terms));
+            }
+            seen.meant.extend(execution.traces.iter().map(|trace| (*trace, racing.clone())));
         }
-        ControlFlow::Continue(())
+        if seen.traces.len() > known && is_enough(&seen.traces) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
     let searcher = session.searcher().ok()?;
-    let found = searcher.run_bounded(&Goal::new(Ends::Terminating), WORK, States::new, visit);
-    (found.exploration == Exploration::Complete).then_some(found.results)
+    let found = searcher.run_bounded(&Goal::new(Ends::Terminating), WORK, Seen::default, visit);
+    matches!(found.exploration, Exploration::Complete | Exploration::Stopped).then_some(found.results)
+}
+
+/// Where the instructions stand that race.
+fn racing(races: &RaceSet) -> Vec<u32> {
+    let pairs = races.races.keys().filter(|key| key.is_pair());
+    let found: BTreeSet<u32> = pairs.flat_map(|key| [key.first.start, key.second.start]).collect();
+    found.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_check::{Models, Options, load};
+    use fencepost_report::fix::What;
+    use fencepost_syntax::Source;
+
+    use crate::fix::costs::Costs;
+    use crate::fix::{FixReport, Fixing, fix};
+
+    fn fixed(text: &str) -> FixReport {
+        let (tests, diagnostics) = load(&Source::new("test.litmus", text));
+        let test = tests.first().unwrap_or_else(|| panic!("{diagnostics:?}"));
+        let (model, costs, options) = (Models::shipped("ptx").expect("a model"), Costs::default(), Options::default());
+        fix(test, &model, &Fixing { options: &options, costs: &costs, said: &|_| None, is_kept: &|_| false }).report
+    }
+
+    fn changes(report: &FixReport) -> Vec<&What> {
+        report.repair.iter().flat_map(|repair| &repair.changes).map(|change| &change.what).collect()
+    }
+
+    /// Every execution races. With the second store before the copy none does, and the first value is lost.
+    #[test]
+    fn a_value_that_is_copied_is_not_overwritten_before() {
+        let report = fixed(
+            "PTX reused\n{ .shared .b32 s[4] = 0; .global .b32 g[4] = 0; }\nP0@cta 0 {\nst.shared.u32 [s], 1;\n\
+             fence.proxy.async.shared::cta;\ncp.async.bulk.global.shared::cta.bulk_group [g], [s], 16;\n\
+             cp.async.bulk.commit_group;\nst.shared.u32 [s], 2;\n}\nexists (g[0] = 1)\n",
+        );
+        let inserted = |what: &&What| matches!(what, What::Inserted { text, .. } if text.contains("wait_group.read 0"));
+        assert!(matches!(changes(&report).as_slice(), [what] if inserted(what)), "{:?}", report.repair);
+    }
+
+    /// With one arrival more the phase never ends, and what races is never read.
+    #[test]
+    fn an_access_is_still_made() {
+        let report = fixed(
+            "PTX asked\n{ .shared .b32 d = 0; .shared .mbarrier m = 1; }\nP0@cta 0 {\nst.shared.u32 [d], 1;\n\
+             mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [m];\n}\nP1@cta 0 {\n\
+             mbarrier.test_wait.parity.relaxed.cta.shared::cta.b64 %p, [m], 0;\n@!%p bra END;\n\
+             ld.shared.u32 %r, [d];\nEND:\n}\n~exists (P1:%p = 1 /\\ P1:%r = 0)\n",
+        );
+        let is_word = |what: &&What| matches!(what, What::Replaced { .. });
+        assert!(!changes(&report).is_empty() && changes(&report).iter().all(is_word), "{:?}", report.repair);
+    }
 }
