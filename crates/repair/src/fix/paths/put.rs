@@ -98,7 +98,8 @@ impl Maker<'_> {
         all.any(|it| it.name.split(['@', '[', '+']).next() == Some(name))
     }
 
-    /// A message over an mbarrier that nobody uses: one thread arrives, another waits.
+    /// A message over an mbarrier that nobody uses: one thread arrives, another waits. The tensor core arrives by a commit, and
+    /// the thread that asked it may wait itself.
     pub(super) fn messages(&self, found: &mut Vec<Path>) {
         let text = |it: &Instruction| self.test.instruction_text(it.span());
         let all = || self.test.litmus.threads.iter().flat_map(|thread| &thread.body).filter_map(instruction);
@@ -110,21 +111,37 @@ impl Maker<'_> {
         };
         let threads = || 0..self.test.litmus.threads.len();
         let first_new = found.len();
+        let mut add = |here: Anchor, there: Anchor, name: &str, (arrival, price): (String, u32)| {
+            let wait = format!("mbarrier.try_wait.parity.shared::cta.b64 %waited, [{name}], 0");
+            let wait = Change::Poll { at: there, wait, label: "WAITED".to_owned(), polled: Polled::Once };
+            let arrives = Change::Insert { at: vec![(here, format!("{arrival};"))] };
+            found.push(Path::new(vec![(plain(arrives), price), (plain(wait), cost("mbarrier.wait"))]));
+        };
         for name in self.mbarriers().into_iter().filter(is_free) {
-            for (from, to) in threads().flat_map(|from| threads().map(move |to| (from, to))).filter(|(a, b)| a != b) {
-                for (here, there) in gaps(from).flat_map(|here| gaps(to).map(move |there| (here, there))) {
-                    let arrive = format!("mbarrier.arrive.shared::cta.b64 _, [{name}];");
-                    let wait = format!("mbarrier.try_wait.parity.shared::cta.b64 %waited, [{name}], 0");
-                    let label = "WAITED".to_owned();
-                    let wait = Change::Poll { at: there, wait, label, polled: Polled::Once };
-                    found.push(Path::new(vec![
-                        (plain(Change::Insert { at: vec![(here, arrive)] }), cost("mbarrier.arrive")),
-                        (plain(wait), cost("mbarrier.wait")),
-                    ]));
+            let arrive = (format!("mbarrier.arrive.shared::cta.b64 _, [{name}]"), cost("mbarrier.arrive"));
+            for from in threads() {
+                let commit = self.commit(ThreadId(from as u32), name).map(|text| (text, cost("mbarrier.arrive")));
+                for here in commit.iter().flat_map(|_| gaps(from)) {
+                    commit.iter().for_each(|commit| add(here, here, name, commit.clone()));
+                }
+                for to in threads().filter(|to| *to != from) {
+                    for (here, there) in gaps(from).flat_map(|here| gaps(to).map(move |there| (here, there))) {
+                        let arrivals = commit.iter().chain([&arrive]);
+                        arrivals.for_each(|arrival| add(here, there, name, arrival.clone()));
+                    }
                 }
             }
         }
         found.truncate(first_new + MOST_MESSAGES);
+    }
+
+    /// An arrival of the tensor core, where a thread asks something of it (PTX ISA 9.7.18.6.4).
+    fn commit(&self, thread: ThreadId, mbarrier: &str) -> Option<String> {
+        let body = self.test.litmus.threads[thread.index()].body.iter().filter_map(instruction);
+        let group = body.filter(|it| it.opcode.node == "tcgen05").find_map(|it| {
+            it.modifiers.iter().find(|word| word.node.starts_with("cta_group::")).map(|word| word.node.clone())
+        })?;
+        Some(format!("tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.b64 [{mbarrier}]"))
     }
 
     fn has_clusters(&self) -> bool {
@@ -149,11 +166,7 @@ impl Maker<'_> {
         };
         let body = || self.test.litmus.threads[thread.index()].body.iter().filter_map(instruction);
         let mut others = vec![format!("mbarrier.arrive.shared::cta.b64 _, [{name}]")];
-        if let Some(group) = body().filter(|it| it.opcode.node == "tcgen05").find_map(|it| {
-            it.modifiers.iter().find(|word| word.node.starts_with("cta_group::")).map(|word| word.node.clone())
-        }) {
-            others.push(format!("tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.b64 [{name}]"));
-        }
+        others.extend(self.commit(thread, name));
         if body().any(|it| it.opcode.node == "cp" && has(it, "async") && !has(it, "bulk")) {
             others.push(format!("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{name}]"));
             others.push(format!("cp.async.mbarrier.arrive.shared::cta.b64 [{name}]"));
@@ -164,7 +177,7 @@ impl Maker<'_> {
         let announced = bytes.into_iter().filter(|bytes| *bytes > 0);
         others.extend(announced.map(|bytes| format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [{name}], {bytes}")));
         for by in others.into_iter().filter(|other| *other != text) {
-            self.add(found, Change::Replace { thread, span: own.span(), by: format!("{by};") }, "word");
+            found.extend(self.replaced(thread, own, by));
         }
     }
 

@@ -19,10 +19,15 @@ impl Maker<'_> {
         let halves = [("release", "acquire"), ("acquire", "release")].map(|(half, other)| text.replace(half, other));
         let pieces = space.texts(thread).into_iter().map(|text| text.trim_end_matches(';').to_owned());
         for by in pieces.chain(halves).filter(|by| *by != text) {
-            let edit = plain(Change::Replace { thread, span: own.span(), by: format!("{by};") });
-            let changed = Edit::apply_all(&[&edit], &self.test.litmus);
-            let cost = changed.and_then(|changed| difference::cost(&self.test.litmus, &changed, self.costs));
-            found.extend(cost.map(|cost| Path::new(vec![(edit, cost.max(1))])));
+            found.extend(self.replaced(thread, own, by));
         }
+    }
+
+    /// Another instruction in the place of one, at the price of what it is more.
+    pub(super) fn replaced(&self, thread: ThreadId, own: &Instruction, by: String) -> Option<Path> {
+        let edit = plain(Change::Replace { thread, span: own.span(), by: format!("{by};") });
+        let changed = Edit::apply_all(&[&edit], &self.test.litmus)?;
+        let cost = difference::cost(&self.test.litmus, &changed, self.costs)?;
+        Some(Path::new(vec![(edit, cost.max(1))]))
     }
 }
