@@ -168,6 +168,19 @@ fn a_look_at_a_lock_and_the_store_that_takes_it_become_one_cas() {
     assert!(gone.iter().all(|it| it.ends_with("has to go")), "{missing:?}");
 }
 
+/// The CTA leaves while its peer reads its memory. Its thread arrived before, so that another barrier needs that wait too.
+#[test]
+fn a_thread_that_has_arrived_waits_before_it_arrives_again() {
+    let missing = confirmed(
+        "PTX leave\n{ .shared .u32 m = 0; .global .u32 f = 0; }\nP0@cta 0, cluster 0, gpu 0 {\nbarrier.cluster.arrive;\n\
+         barrier.cluster.wait;\nmapa.shared::cluster.u32 %a, m, 1;\nld.shared::cluster.u32 %r, [%a];\n}\n\
+         P1@cta 1, cluster 0, gpu 0 {\nbarrier.cluster.arrive;\nld.relaxed.gpu.u32 %r1, [f];\n}\n",
+    );
+    let ends: Vec<bool> = missing.iter().map(|it| it.contains("at the end of P0 and P1")).collect();
+    assert_eq!(ends, [false, true], "{missing:?}");
+    assert!(missing[0].starts_with("`barrier.cluster.wait` at the end of P1"), "{missing:?}");
+}
+
 /// `bar.warp.sync` may order the copies of its lanes or not: a barrier that does under every reading is told, and why.
 #[test]
 fn a_race_by_a_reading_of_the_warp_barrier_lacks_another_barrier() {

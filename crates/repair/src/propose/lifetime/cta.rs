@@ -17,7 +17,8 @@ use fencepost_report::{Diagnosis, Missing};
 use crate::edit::{Change, Edit, End, Semantics};
 use crate::propose::way::link::Plan;
 use crate::scene::Scene;
-use crate::scene::anchor::Side;
+use crate::scene::anchor::{Side, instruction};
+use crate::scene::statement::has;
 
 /// Enough for operations on mbarriers and for what waits for its own completion.
 const RELAXED: &str = "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;";
@@ -79,26 +80,43 @@ fn plans(scene: &Scene<'_>, access: EventId, owner: Place) -> Vec<Vec<Edit>> {
     };
     let is_data = scene.is_main(access) && !scene.has(access, Tag::Mbarrier);
     let barrier = if is_data { RELEASING } else { RELAXED };
-    let cluster = put(threads(&|place| same_cluster(place, owner)), barrier, SECTION);
+    let members = threads(&|place| same_cluster(place, owner));
+    let pending: Vec<ThreadId> = members.iter().copied().filter(|thread| is_pending(scene, *thread)).collect();
+    let mut cluster = vec![put(members, barrier, SECTION)];
+    if !pending.is_empty() {
+        cluster.insert(0, put(pending, "barrier.cluster.wait;", SECTION));
+    }
     if is_data {
         let smaller = [released_arrival(scene, access), fence_behind(scene, access)];
-        return smaller.into_iter().flatten().chain([cluster]).map(|edit| vec![edit]).collect();
+        return smaller.into_iter().flatten().map(|edit| vec![edit]).chain([cluster]).collect();
     }
     if scene.is_main(access) {
-        return vec![vec![cluster]];
+        return vec![cluster];
     }
     let issuer = scene.thread(access).into_iter().collect::<Vec<ThreadId>>();
     if let Some(wait) = group_wait(scene, access).filter(|_| scene.place(access) == owner) {
         return vec![vec![put(issuer, wait, sections::CP_ASYNC_BULK_WAIT_GROUP)]];
     }
-    let Some((wait, home)) = completion_wait(scene, access) else { return vec![vec![cluster]] };
+    let Some((wait, home)) = completion_wait(scene, access) else { return vec![cluster] };
     let own = threads(&|place| place == owner);
     let waits = |to: &[ThreadId]| put(to.to_vec(), &wait, sections::MBARRIER);
     match (home == owner, own.first()) {
         // One thread of the CTA that waits keeps all of it there.
-        (true, Some(one)) => vec![vec![waits(&[*one])], vec![cluster.clone()], vec![waits(&[*one]), cluster]],
-        _ => vec![vec![cluster.clone()], vec![waits(&issuer), cluster]],
+        (true, Some(one)) => {
+            let wait = waits(&[*one]);
+            vec![vec![wait.clone()], cluster.clone(), [vec![wait], cluster].concat()]
+        }
+        _ => vec![cluster.clone(), [vec![waits(&issuer)], cluster].concat()],
     }
+}
+
+/// Whether a thread has arrived at the barrier of its cluster at last, and has not waited: it arrives no second time before
+/// that (PTX ISA 9.7.15.3).
+fn is_pending(scene: &Scene<'_>, thread: ThreadId) -> bool {
+    let body = &scene.test.litmus.threads[thread.index()].body;
+    let mut own = body.iter().rev().filter_map(instruction);
+    let last = own.find(|it| it.opcode.node == "barrier" && has(it, "cluster"));
+    last.is_some_and(|it| has(it, "arrive"))
 }
 
 /// `.release` on the relaxed arrival behind the access.
