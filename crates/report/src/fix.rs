@@ -95,7 +95,7 @@ pub struct FixChange {
     #[serde(flatten)]
     pub what: What,
     pub cost: u32,
-    /// The same as changes of the source text.
+    /// The same as changes of the source text; none where another change of the repair has the text of both.
     pub edits: Vec<TextEdit>,
 }
 
