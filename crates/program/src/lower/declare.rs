@@ -223,7 +223,7 @@ fn location(
         None => {
             let (ty, span) = (scalar, name.span);
             let made = Made { ty, content, length, inner, space, role, initial, elements, is_pointer, given, span };
-            names.declare(&name.node, made)
+            names.declare(&name.node, made).map(|_| ())
         }
     }
 }

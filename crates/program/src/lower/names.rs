@@ -208,15 +208,14 @@ impl Names {
     }
 
     /// Adds a name, or puts it in the place of the one that has this name.
-    fn add(&mut self, name: &str, entry: Name) {
+    fn add(&mut self, name: &str, entry: Name) -> NameId {
         let entry = Box::new(entry);
-        match self.id(name) {
-            Some(id) => self.names[id.0] = entry,
-            None => {
-                self.by_name.insert(name.into(), NameId(self.names.len()));
-                self.names.push(entry);
-            }
+        let id = *self.by_name.entry(name.into()).or_insert(NameId(self.names.len()));
+        match self.names.get_mut(id.0) {
+            Some(place) => *place = entry,
+            None => self.names.push(entry),
         }
+        id
     }
 
     /// Whether the test declares a name of this proxy.
@@ -238,7 +237,7 @@ impl Names {
 
     /// A new name. What all share exists at once, what is a CTA's or a thread's own when it is first named; where there is
     /// one CTA only, at once too.
-    pub(crate) fn declare(&mut self, name: &str, made: Made) -> Result<(), Refusal> {
+    pub(crate) fn declare(&mut self, name: &str, made: Made) -> Result<NameId, Refusal> {
         let step = match (made.space.as_ref().map(|(space, _)| *space), made.role) {
             (Some(Space::TensorMemory), _) => 1,
             (_, LocationRole::TensorMap) => 128,
@@ -266,14 +265,14 @@ impl Names {
             alias_of: None,
             proxy: None,
         };
-        self.add(name, entry);
-        match (space, self.layout.only_cta()) {
-            (Some(Space::Shared | Space::TensorMemory), Some(cta)) => {
-                self.instance(name, Instance::Cta(cta), made.span).map(|_| ())
-            }
-            (Some(Space::Shared | Space::TensorMemory | Space::Local), _) => Ok(()),
-            _ => self.instance(name, Instance::Only, made.span).map(|_| ()),
-        }
+        let id = self.add(name, entry);
+        let which = match (space, self.layout.only_cta()) {
+            (Some(Space::Shared | Space::TensorMemory), Some(cta)) => Instance::Cta(cta),
+            (Some(Space::Shared | Space::TensorMemory | Space::Local), _) => return Ok(id),
+            _ => Instance::Only,
+        };
+        self.instance_of((id, name), which, made.span)?;
+        Ok(id)
     }
 
     /// Another name of the target's location: a virtual address of its own, or, as a name of another proxy, the target's.
@@ -294,13 +293,22 @@ impl Names {
         let order = self.by_name.len();
         let (instances, initial) = (SortedMap::new(), Value(0));
         let alias = Name { instances, offset: None, order, alias_of, proxy, initial, given: None, ..entry };
-        self.add(name, alias);
-        self.instance(name, Instance::Only, target.span).map(|_| ())
+        let id = self.add(name, alias);
+        self.instance_of((id, name), Instance::Only, target.span).map(|_| ())
     }
 
     /// The variable that is this instance of the name, made if new.
     pub(crate) fn instance(&mut self, name: &str, which: Instance, span: Span) -> Result<VariableId, Refusal> {
-        let name_id = self.id(name).expect("invariant: the name is declared");
+        let id = self.id(name).expect("invariant: the name is declared");
+        self.instance_of((id, name), which, span)
+    }
+
+    fn instance_of(
+        &mut self,
+        (name_id, name): (NameId, &str),
+        which: Instance,
+        span: Span,
+    ) -> Result<VariableId, Refusal> {
         let entry = &self.names[name_id.0];
         if let Some(found) = entry.instances.get(&which) {
             return Ok(*found);
@@ -391,15 +399,16 @@ impl Names {
             let error = Diagnostic::error(span, message).label("not by this");
             return Err(Refusal::Error(error.help("use `multimem.*`, or a replica's own name")));
         }
-        if self.get(plain).is_none() {
-            if self.dialect == Dialect::NvLitmus {
-                return Err(self.unknown(plain, span));
+        let id = match self.id(plain) {
+            Some(id) => id,
+            None if self.dialect == Dialect::NvLitmus => return Err(self.unknown(plain, span)),
+            None => {
+                self.undeclared.push(Spanned::new(plain.into(), span));
+                let space = self.shared_by_use.get(plain).map(|by| (Space::Shared, by.clone()));
+                self.declare(plain, Made { span, space, ..Made::default() })?
             }
-            self.undeclared.push(Spanned::new(plain.into(), span));
-            let space = self.shared_by_use.get(plain).map(|by| (Space::Shared, by.clone()));
-            self.declare(plain, Made { span, space, ..Made::default() })?;
-        }
-        let entry = self.get(plain).expect("invariant: just declared");
+        };
+        let entry = self.name(id);
         let per_cta = matches!(entry.space, Some((Space::Shared | Space::TensorMemory, _)));
         let which = match (name.split_once('@'), &entry.space) {
             (Some((_, cta)), _) if per_cta => {
@@ -417,7 +426,7 @@ impl Names {
             (None, _) if per_cta => Instance::Cta(viewer.place),
             _ => Instance::Only,
         };
-        self.instance(plain, which, span)
+        self.instance_of((id, plain), which, span)
     }
 
     /// The address of a name used in code.
@@ -429,6 +438,9 @@ impl Names {
         span: Span,
     ) -> Result<AddressId, Refusal> {
         let variable = self.variable(name, viewer, span)?;
+        if offset == 0 {
+            return Ok(self.take(variable, offset));
+        }
         let entry = self.name_of(variable);
         // An address in tensor memory may count lanes beside columns.
         let lanes = if matches!(entry.space, Some((Space::TensorMemory, _))) { offset & LANES } else { 0 };

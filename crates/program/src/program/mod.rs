@@ -248,7 +248,7 @@ pub struct Thread {
 /// What the text of an instruction says besides what its operations do.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Wording {
-    /// The opcode with its modifiers: "`ld.shared.u32`".
+    /// The opcode with its modifiers: `ld.shared.u32`.
     pub spelling: ShortText,
     /// The state space in which it says that the address in a register lies.
     pub spaces: Vec<(RegisterId, Space)>,

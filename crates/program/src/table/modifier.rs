@@ -345,25 +345,23 @@ pub(crate) fn candidates(classes: &[Class]) -> Vec<&'static str> {
 
 /// The instruction's opcode and modifiers, as a name for messages.
 pub(crate) fn spelled(instruction: &Instruction) -> String {
+    format!("`{}`", spelling(instruction))
+}
+
+/// The same as the text has it, kept for each instruction.
+pub(crate) fn spelling(instruction: &Instruction) -> ShortText {
     let opcode = &instruction.opcode.node;
+    if instruction.modifiers.is_empty() {
+        return opcode.clone();
+    }
     let length = instruction.modifiers.iter().map(|modifier| modifier.node.len() + 1).sum::<usize>();
-    let mut name = String::with_capacity(opcode.len() + length + 2);
-    name.push('`');
+    let mut name = String::with_capacity(opcode.len() + length);
     name.push_str(opcode);
     for modifier in &instruction.modifiers {
         name.push('.');
         name.push_str(&modifier.node);
     }
-    name.push('`');
-    name
-}
-
-/// The same, kept for each instruction.
-pub(crate) fn spelling(instruction: &Instruction) -> ShortText {
-    if instruction.modifiers.is_empty() {
-        return ShortText::joined(&["`", &instruction.opcode.node, "`"]);
-    }
-    spelled(instruction).into()
+    name.into()
 }
 
 /// Checks the semantics against those the form allows.

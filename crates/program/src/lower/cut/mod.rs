@@ -478,7 +478,8 @@ fn check(names: &Names, threads: &[Box<ThreadBuilder>], cut: &Cut, findings: &mu
             }
         }
         for (span, reached) in reached {
-            let spelling = threads.iter().find_map(|thread| thread.spelling(span)).unwrap_or("an access");
+            let spelling = threads.iter().find_map(|thread| thread.spelling(span));
+            let spelling = spelling.map_or_else(|| "an access".to_owned(), |text| format!("`{text}`"));
             let what = format!("{spelling} reaches byte {reached} of `{name}`, which has {end}");
             findings.unsupported.push(Unsupported { span, what });
         }

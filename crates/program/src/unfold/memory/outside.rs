@@ -27,9 +27,10 @@ struct Variable<'p> {
 
 impl Runner<'_> {
     /// The instruction as the text spells it: "`ld.shared.u32`".
-    pub(crate) fn spelling(&self, at: usize) -> &str {
+    pub(crate) fn spelling(&self, at: usize) -> String {
         let wording = self.thread.wordings.get(&self.span_at(at));
-        wording.map(|wording| wording.spelling.as_str()).filter(|text| !text.is_empty()).unwrap_or("an access")
+        let spelling = wording.map(|wording| wording.spelling.as_str()).filter(|text| !text.is_empty());
+        spelling.map_or_else(|| "an access".to_owned(), |text| format!("`{text}`"))
     }
 
     /// The state spaces in which the instruction says that the address in this register lies.
