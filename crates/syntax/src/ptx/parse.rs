@@ -126,8 +126,19 @@ impl Parser<'_> {
         let (cursor, marks) = (&mut self.cursor, &mut self.marks);
         let reader = PtxReader { cursor, marks, ends: Ends::Semicolon, names: Names::Module }.instruction();
         let instruction = reader?;
-        self.cursor.expect(";", "after the instruction")?;
+        self.semicolon("after the instruction")?;
         Some(Item::Instruction(instruction))
+    }
+
+    /// The `;` of a statement. Where the line ends without it, what comes next is a statement of its own.
+    fn semicolon(&mut self, why: &str) -> Option<()> {
+        let last = self.cursor.span(self.cursor.previous());
+        if self.cursor.at(";") || !self.cursor.peek().newline {
+            return self.cursor.expect(";", why).map(|_| ());
+        }
+        let missing = Diagnostic::error(Span::new(last.end.saturating_sub(1), last.end), format!("expected `;` {why}"));
+        self.cursor.report(missing.label("`;` is missing after this"));
+        Some(())
     }
 
     /// After `{`.
@@ -212,7 +223,7 @@ impl Parser<'_> {
         }
         let text = self.text_from(first);
         if !line {
-            self.cursor.expect(";", &format!("after `.{name}`"))?;
+            self.semicolon(&format!("after `.{name}`"))?;
         } else if self.cursor.at(";") {
             self.cursor.bump();
         }

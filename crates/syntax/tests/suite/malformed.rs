@@ -221,9 +221,27 @@ fn modules() {
             "this `}` closes nothing @ }",
             "this `{` is never closed @ { ? close it with `}`",
             "expected an operand, found `;` @ ;",
-            "expected `;` after `.reg`, found the end of the file @ ",
+            "expected `;` after `.reg` @ 1",
         ]
     );
+}
+
+/// What follows on the next line is read all the same.
+#[test]
+fn a_missing_semicolon_is_told_where_it_belongs() {
+    let text = ".entry k() {
+.reg .b32 %r<2>;
+mov.u32 %r1, %tid.x
+L: bar.sync 0
+{ ret; }
+}
+";
+    let (module, diagnostics) = ptx::parse(text);
+    assert_eq!(
+        told(text, &diagnostics),
+        ["expected `;` after the instruction @ x", "expected `;` after the instruction @ 0"]
+    );
+    assert!(format!("{module:?}").contains("\"ret\""), "{module:?}");
 }
 
 /// What is missing is named, and not what stands where it should.
