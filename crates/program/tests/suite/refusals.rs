@@ -334,6 +334,8 @@ fn forms_that_are_none() {
     let map = ".global .u32 g[4][4]; .global .tensormap m = g; .shared .u32 s[4]; .shared .b64 b;";
     let copy = "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [s], [m, {0}], [b];";
     assert!(refused(map, copy).contains("2 coordinates"));
+    let state = refused(map, "mbarrier.try_wait.shared::cta.b64 %p1, [b], 0;");
+    assert!(state.contains("a number is no state of an mbarrier"));
     assert!(refused("", "setp.lo.s32 %p1, -1, 3;").contains("compares unsigned numbers"));
     assert!(refused(".const .u32 c;", "ld.relaxed.gpu.const.u32 %r1, [c];").contains("global or shared memory"));
     assert!(

@@ -375,6 +375,15 @@ fn scope(context: &mut Context<'_>, words: &Words) -> Scope {
     scope.map_or(Scope::Cta, |scope| scope.node)
 }
 
+/// A state is what an arrival has returned (PTX ISA 9.7.15.16.19): a number there is a parity whose word was forgotten.
+fn refuse_number(state: TreeRef<'_>) -> Result<(), Refusal> {
+    if !matches!(state.node, TreeOperand::Integer(_)) {
+        return Ok(());
+    }
+    let error = Diagnostic::error(state.span, "a number is no state of an mbarrier").label("no state");
+    Err(Refusal::Error(error.help("name the register that an arrival wrote, or wait for a parity with `.parity`")))
+}
+
 fn wait(
     context: &mut Context<'_>,
     tree: &Instruction,
@@ -392,6 +401,9 @@ fn wait(
         _ => return Err(wrong(tree)),
     };
     let address = object(context, tree, address)?;
+    if question == Operator::IsCompleteToken {
+        refuse_number(operand)?;
+    }
     let operand = context.value(operand)?;
     let destination = context.destination(destination, Type::PREDICATE)?;
     let scope = scope(context, words);
