@@ -54,13 +54,13 @@ pub(crate) struct Kernel {
     #[arg(long, conflicts_with_all = ["template", "inventory", "sarif", "baseline", "write_baseline", "picture"])]
     pub(crate) mutate: bool,
     /// CTAs: X, X,Y or X,Y,Z
-    #[arg(long, value_name = "X,Y,Z", value_delimiter = ',')]
+    #[arg(long, value_name = "X,Y,Z", value_delimiter = ',', value_parser = threads)]
     pub(crate) grid: Vec<u32>,
     /// Threads of a CTA
-    #[arg(long, value_name = "X,Y,Z", value_delimiter = ',')]
+    #[arg(long, value_name = "X,Y,Z", value_delimiter = ',', value_parser = threads)]
     pub(crate) block: Vec<u32>,
     /// CTAs of a cluster
-    #[arg(long, value_name = "X,Y,Z", value_delimiter = ',')]
+    #[arg(long, value_name = "X,Y,Z", value_delimiter = ',', value_parser = threads)]
     pub(crate) cluster: Vec<u32>,
     /// Bytes of dynamic shared memory
     #[arg(long, value_name = "BYTES")]
@@ -103,6 +103,11 @@ pub(crate) struct Kernel {
     /// Modules and launch files that are checked at the same time [default: one per core]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
+}
+
+/// One number of `--grid 2,1,1`.
+fn threads(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "numbers with commas between them, such as 2,1,1".to_owned())
 }
 
 /// Pictures are SVG: another ending would be a surprise to whoever opens the file.

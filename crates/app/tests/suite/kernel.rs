@@ -212,6 +212,17 @@ fn bad_input_is_explained() {
     folder.write("k.cu", "__global__ void k() {}\n");
     let source = fencepost(&folder, &["kernel", "k.cu"]);
     assert!(source.code == 2 && source.err.contains("nvcc -ptx -lineinfo -arch=sm_90a k.cu"), "{}", source.err);
+    let code = "{\nfence.prxy.async;\nst.globl.u32 [%rd1], 1;\nmbarier.init.shared.b64 [%rd1], 1;\nret;\n}\n";
+    folder.write("slips.ptx", format!(".version 8.7\n.target sm_90\n.entry k()\n{code}"));
+    let slips = fencepost(&folder, &["kernel", "slips.ptx"]);
+    for meant in ["`.proxy`", "`.global`", "`mbarrier`"] {
+        assert!(slips.code == 2 && slips.err.contains(&format!("did you mean {meant}?")), "{}", slips.err);
+    }
+    for (name, text) in [("mp.litmus", "`fencepost check mp.litmus`"), ("k.toml", "--launch k.toml")] {
+        folder.write(name, good.clone());
+        let wrong_kind = fencepost(&folder, &["kernel", name]);
+        assert!(wrong_kind.code == 2 && wrong_kind.err.contains(text), "{}", wrong_kind.err);
+    }
     let picture = fencepost(&folder, &["kernel", "wrong.ptx", "--picture", "k.png"]);
     assert!(picture.code == 2 && picture.err.contains("pictures are SVG"), "{}", picture.err);
 }
@@ -371,8 +382,11 @@ fn what_a_vote_at_a_barrier_gives_depends_on_the_votes() {
 
 #[test]
 fn a_misspelt_modifier_is_not_taken_for_another() {
-    says(&small(&neighbour("bar.snyc 0;"), 64, &[]), 1, "race");
-    says(&small("bar.snyc 0;", 64, &[]), 3, "`.snyc` is no modifier");
+    let slip = small("bar.snyc 0;", 64, &[]);
+    assert!(slip.code == 2 && slip.err.contains("did you mean `.sync`?"), "{}{}", slip.out, slip.err);
+    // A word of another instruction may be one that this instruction has in a later ISA.
+    says(&small(&neighbour("bar.pack 0;"), 64, &[]), 1, "race");
+    says(&small("bar.pack 0;", 64, &[]), 3, "`.pack` is no modifier");
 }
 
 #[test]

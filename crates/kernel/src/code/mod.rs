@@ -224,6 +224,13 @@ fn twice(tree: &fencepost_syntax::ptx::Module, diagnostics: &mut Vec<Diagnostic>
     }
 }
 
+impl Entry {
+    /// Where its instructions without a model stand.
+    pub fn unmodelled(&self) -> impl Iterator<Item = Span> {
+        self.code.iter().filter(|it| matches!(it.op, Op::Unmodelled { .. })).map(|it| it.span)
+    }
+}
+
 impl Instruction {
     /// Every register that the guard reads.
     pub fn guard_source(&self) -> Option<Source> {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use fencepost_check::phrase;
 use fencepost_kernel::check::{Limits, check};
 use fencepost_kernel::code::{Entry, Module};
 use fencepost_kernel::launch::Launch;
@@ -214,7 +215,11 @@ fn changed(mut launch: Launch, options: &Kernel, entry: &Entry) -> Result<Launch
         };
         let slot = parameter_index(entry, name)
             .and_then(|index| Some((entry.parameters.get(index)?, launch.arguments.get_mut(index)?)));
-        let Some((parameter, slot)) = slot else { return wrong(format!("there is no parameter `{name}`")) };
+        let Some((parameter, slot)) = slot else {
+            let last = entry.parameters.len().saturating_sub(1);
+            let there = phrase::count(entry.parameters.len() as u64, "parameter");
+            return wrong(format!("there is no parameter `{name}`: it has {there}, 0 to {last}, or by name"));
+        };
         *slot = of_text(value, parameter)?;
     }
     Ok(launch)

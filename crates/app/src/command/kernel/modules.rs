@@ -1,12 +1,15 @@
 //! The texts of PTX modules: files, the PTX parts of fat binaries, and what Triton wrote beside them.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use fencepost_kernel::code::{self, Entry, Module};
 use fencepost_kernel::container::{self, Container, Kind, Part, Payload};
 use fencepost_kernel::launch::template::Facts;
 use fencepost_kernel::launch::triton::{self, Metadata};
-use fencepost_syntax::{Severity, Source, ptx};
+use fencepost_program::lower::{Support, ptx_support};
+use fencepost_syntax::ptx::Item;
+use fencepost_syntax::{Diagnostic, Severity, Source, Span, Spanned, ptx};
 
 use crate::diagnostics;
 use crate::exit::Exit;
@@ -26,6 +29,10 @@ impl Text {
         let (tree, mut found) = ptx::parse(&self.source.text);
         let (module, more) = code::decode(&tree);
         found.extend(more);
+        let unmodelled: HashSet<Span> = module.entries.iter().flat_map(Entry::unmodelled).collect();
+        if !unmodelled.is_empty() {
+            mistakes(&tree.items, &unmodelled, &mut found);
+        }
         if found.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
             return Err(diagnostics::render(&self.source, &found, terminal::stderr_colour()));
         }
@@ -37,6 +44,22 @@ impl Text {
         let metadata = self.triton.as_ref()?;
         let is_same = metadata.name.as_deref().is_none_or(|name| name == entry);
         is_same.then_some(&metadata.facts)
+    }
+}
+
+/// Instructions that the kernel engine has no model for and that the table of `program` holds to be mistakes: a launch says
+/// nothing about a module that ptxas refuses.
+fn mistakes(items: &[Spanned<Item>], unmodelled: &HashSet<Span>, found: &mut Vec<Diagnostic>) {
+    for item in items {
+        match &item.node {
+            Item::Function { body, .. } | Item::Block(body) => mistakes(body, unmodelled, found),
+            Item::Instruction(instruction) if unmodelled.contains(&item.span) => {
+                if let Support::Wrong(mistake) = ptx_support(instruction) {
+                    found.push(mistake);
+                }
+            }
+            _ => {}
+        }
     }
 }
 
@@ -96,6 +119,10 @@ fn one(input: &Input, bytes: Vec<u8>, texts: &mut Vec<Text>, exit: &mut Exit) {
     match container::of(&bytes) {
         Container::Text if !has(&bytes, ".version") && has(&bytes, "__global__") => refuse(&format!(
             "is CUDA C++: compile it with `nvcc -ptx -lineinfo -arch=sm_90a {name}`, and check the .ptx"
+        )),
+        Container::Text if name.ends_with(".litmus") => refuse(&format!("is a litmus test: `fencepost check {name}`")),
+        Container::Text if name.ends_with(".toml") => refuse(&format!(
+            "is no PTX; a launch file stands behind the module: `fencepost kernel FILE.ptx --launch {name}`"
         )),
         Container::Text if !has(&bytes, ".version") && has(&bytes, "triton") => {
             refuse("is no PTX; if it is a Triton program, run it, and check ~/.triton/cache")

@@ -130,7 +130,14 @@ fn waiting(stuck: &Stuck, about: &About) -> String {
         Waiting::Mbarrier { cta, at, phase, pending, bytes } => {
             let arrivals = if *pending == 1 { "1 arrival".to_owned() } else { format!("{pending} arrivals") };
             let name = about.memory(Region::Shared(*cta), *at);
-            format!("for phase {phase} of the mbarrier at {name}: {arrivals} and {bytes} bytes are pending")
+            let waits = format!("for phase {phase} of the mbarrier at {name}");
+            match *bytes {
+                0.. => format!("{waits}: {arrivals} and {bytes} bytes are pending"),
+                more => {
+                    let more = more.unsigned_abs();
+                    format!("{waits}: {arrivals} pending, and {more} bytes more have arrived than were expected")
+                }
+            }
         }
         Waiting::Columns { count } => format!("for {count} free columns of tensor memory"),
         Waiting::Peer => "for a warp of the other CTA of its pair".to_owned(),
@@ -223,7 +230,7 @@ fn protocol(what: &Protocol) -> (String, &'static str) {
             (format!("{name} belongs to a wgmma that nobody has waited for"), sections::WGMMA)
         }
         Protocol::NoWgmmaFence { name: Some(name) } => (
-            format!("{name} was used since the last wgmma.fence; this product needs one behind that"),
+            format!("{name} was used since the last wgmma.fence; this product needs one after that"),
             sections::WGMMA_FENCE,
         ),
         Protocol::NoWgmmaFence { name: None } => {
@@ -282,7 +289,7 @@ pub(super) fn doubt(doubt: &Doubt) -> (String, Option<Pc>) {
                 .to_owned(),
             Some(*pc),
         ),
-        Doubt::Fault => ("behind an access out of bounds, or to what is no mbarrier, nothing is defined: it was not followed much further".to_owned(), None),
+        Doubt::Fault => ("after an access out of bounds, or to what is no mbarrier, nothing is defined: it was not followed much further".to_owned(), None),
         Doubt::MaySwap { pc, .. } => (
             format!(
                 "this compare-and-swap fails here; where it swaps (PTX ISA {}), it races with another access",
