@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fencepost_check::expect::expectation::{self, Expectations};
 use fencepost_check::options::Wanted;
+use fencepost_check::phrase;
 use fencepost_check::{Budget, LoadedModel, Options, Test};
 use fencepost_repair::fix::costs::Costs;
 use fencepost_repair::fix::{Because, FixAnswer, FixReport, Fixed, Fixing, fix};
@@ -23,7 +24,7 @@ use super::readings;
 use crate::cli;
 use crate::diagnostics;
 use crate::exit::Exit;
-use crate::inputs::{Input, read_regular};
+use crate::inputs::{Input, read_regular, shown};
 use crate::memory;
 use crate::replace;
 use crate::signals::{CANCELLED, cancel_on_interrupt};
@@ -104,6 +105,7 @@ fn file(
     exit: &mut Exit,
 ) {
     let Some(tests) = tests(input, "fix", options.write, exit) else { return };
+    beyond(&tests, &options.keep_lines);
     let expected = expectations(input);
     for test in &tests {
         let Some(model) = model(test, checking, (chosen, library)) else { continue };
@@ -169,6 +171,24 @@ pub(super) fn tests(input: &Input, command: &str, write: bool, exit: &mut Exit) 
     Some(tests)
 }
 
+/// Whether a line may not be changed (`--keep-lines`).
+pub(super) fn is_kept(test: &Test, span: Span, lines: &[(u32, u32)]) -> bool {
+    let line = test.source.line(span.start);
+    lines.iter().any(|(first, last)| (*first..=*last).contains(&line))
+}
+
+/// Says which of the lines to keep are not there: of several files they may be meant for another.
+pub(super) fn beyond(tests: &[Test], lines: &[(u32, u32)]) {
+    let Some(test) = tests.first() else { return };
+    let (name, count) = (&test.source.name, test.source.text.lines().count());
+    for (first, _) in lines.iter().filter(|(first, _)| *first as usize > count) {
+        terminal::note(&format!(
+            "--keep-lines: `{name}` has no line {first}; it has {}",
+            phrase::count(count as u64, "line")
+        ));
+    }
+}
+
 /// The model that a test is looked at under.
 pub(super) fn model(
     test: &Test,
@@ -210,10 +230,7 @@ fn one(
             _ => None,
         }
     };
-    let kept = |span: Span| {
-        let line = test.source.line(span.start);
-        options.keep_lines.iter().any(|(first, last)| (*first..=*last).contains(&line))
-    };
+    let kept = |span: Span| is_kept(test, span, &options.keep_lines);
     fix(test, model, &Fixing { options: checking, costs, said: &said, is_kept: &kept })
 }
 
@@ -245,7 +262,9 @@ fn show(fixed: &Fixed, test: &Test, input: &Input, options: &cli::Fix, exit: &mu
 /// Writes what is confirmed. What is not leaves the file as it was, and is for somebody to look at.
 pub(super) fn write(path: &Path, text: &str, (what, is_confirmed): (&str, bool), exit: &mut Exit) {
     if is_confirmed {
-        replace::replace(path, text, exit);
+        if replace::replace(path, text, exit) {
+            terminal::note(&format!("`{}` is written", shown(path)));
+        }
         return;
     }
     let path = path.display();

@@ -12,7 +12,7 @@ use fencepost_tell::output::slim as output;
 
 use super::check::collect;
 use super::file::Choice;
-use super::fix::{Asked, begin, model, tests, write};
+use super::fix::{Asked, begin, beyond, is_kept, model, tests, write};
 use super::library::Library;
 use crate::cli;
 use crate::exit::Exit;
@@ -44,13 +44,11 @@ fn file(
     exit: &mut Exit,
 ) {
     let Some(tests) = tests(input, "slim", options.write, exit) else { return };
+    beyond(&tests, &options.keep_lines);
     for test in &tests {
         let Some(model) = model(test, checking, (chosen, library)) else { continue };
-        let is_kept = |span: Span| {
-            let line = test.source.line(span.start);
-            options.keep_lines.iter().any(|(first, last)| (*first..=*last).contains(&line))
-        };
-        let slimmed = slim(test, &model, &Slimming { options: checking, costs, is_kept: &is_kept });
+        let kept = |span: Span| is_kept(test, span, &options.keep_lines);
+        let slimmed = slim(test, &model, &Slimming { options: checking, costs, is_kept: &kept });
         show(&slimmed, test, input, options, exit);
     }
 }

@@ -21,7 +21,7 @@ fn a_release_and_an_acquire_make_two_fences_redundant() {
     for line in [
         "under ptx-7.5: 92 of 114 can be saved, the most",
         "P0 line 6: `st.release.gpu.u32 [y], 1` becomes `st.relaxed.gpu.u32 [y], 1` (saves 5)",
-        "  together:\n    P0 line 5: `fence.sc.sys` goes (saves 72)\n    P1 line 10: `fence.acq_rel.gpu` goes (saves 20)\n",
+        "  together:\n    P0 line 5: remove `fence.sc.sys` (saves 72)\n    P1 line 10: remove `fence.acq_rel.gpu` (saves 20)\n",
         "no set of",
         "confirmed by the other engine",
         "P0 line 4: `st.relaxed.gpu.u32 [x], 1`; as `st.relaxed.cta.u32 [x], 1`, lines 4 and 11 race",
@@ -86,7 +86,7 @@ fn what_is_not_right_is_left_to_fix_and_nothing_is_written() {
     folder.write("t.litmus", &wrong);
     let run = fencepost(&folder, &["slim", "t.litmus", "--write"]);
     assert_eq!(run.code, 1, "{}{}", run.out, run.err);
-    assert!(run.out.contains("not right yet: `fencepost fix` comes first"), "{}", run.out);
+    assert!(run.out.contains("not right yet: repair it first (`fencepost fix`)"), "{}", run.out);
     assert_eq!(std::fs::read_to_string(folder.path().join("t.litmus")).expect("the file"), wrong);
     let race = slimmed(&MP.replace("st.relaxed.gpu.u32 [x]", "st.weak.u32 [x]"), &[]);
     assert!(race.code == 1 && race.out.contains("  lines 4 and 11 race\n"), "{}", race.out);

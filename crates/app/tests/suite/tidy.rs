@@ -262,7 +262,8 @@ const NAME_RELATIONS: [(&str, &str); 3] = [
 ];
 
 /// Names of the models that are something else in Rust too.
-const ALSO: [(&str, &str); 11] = [
+const ALSO: [(&str, &str); 12] = [
+    ("after", "a word of sentences"),
     ("before", "a word of sentences"),
     ("coherence", "a word of the legend"),
     ("commit", "a modifier of PTX"),

@@ -423,7 +423,8 @@ fn printed(litmus: &Litmus, thread: usize, statements: &[&Statement]) -> Option<
     thread.body = instructions.map(|statement| (*statement).clone()).collect();
     let number = thread.body.len();
     let layout = if litmus.layout == Layout::Columns { Layout::Blocks } else { litmus.layout };
-    let text = print(&Litmus { layout, threads: vec![thread], ..litmus.clone() });
+    let alone = Litmus { layout, threads: vec![thread], recovery: None, questions: Vec::new(), ..litmus.clone() };
+    let text = print(&alone);
     let inside = |line: &&str| line.starts_with([' ', '\t']) && !line.trim().is_empty();
     let lines: Vec<String> =
         text.lines().filter(inside).map(|line| line.trim().trim_end_matches(';').to_owned()).collect();

@@ -18,7 +18,7 @@ fn report(name: &str) -> Report {
 
 /// The test, and all that it lacks.
 const LACKS: &[(&str, &[&str])] = &[
-    ("group-barrier-before-arrive", &["P2's `bar.sync 1, 64` (line 28) belongs behind line 30"]),
+    ("group-barrier-before-arrive", &["P2's `bar.sync 1, 64` (line 28) belongs after line 30"]),
     (
         "lock-of-three-weak-unlock",
         &[
@@ -30,7 +30,7 @@ const LACKS: &[(&str, &[&str])] = &[
     (
         "looped-without-wait",
         &[
-            "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [empty], %phase` in P0 between lines 6 and 7, with `mov.u32 %phase, 1` before the loop and `xor.b32 %phase, %phase, 1` in each round behind line 8",
+            "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [empty], %phase` in P0 between lines 6 and 7, with `mov.u32 %phase, 1` before the loop and `xor.b32 %phase, %phase, 1` in each round after line 8",
         ],
     ),
     ("parity-in-register", &["P1's `xor.b32 %par, %par, 1` (line 24) has to go"]),

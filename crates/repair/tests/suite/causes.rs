@@ -310,7 +310,7 @@ fn barriers_and_launches_lack_what_races_lack() {
             "PTX t\n{ .global .u32 x = 0; .global .u32 f = 0; }\nP0@cta 0 {\nst.release.gpu.global.u32 [f], 1;\n\
              st.relaxed.gpu.global.u32 [x], 1;\n}\nP1@cta 1 {\nW: ld.acquire.gpu.global.u32 %f, [f];\n\
              setp.eq.u32 %p, %f, 0;\n@%p bra W;\nld.relaxed.gpu.global.u32 %v, [x];\n}\nforall (P1:%v = 1)\n",
-            "P0's `st.release.gpu.global.u32 [f], 1` (line 4) belongs behind line 5",
+            "P0's `st.release.gpu.global.u32 [f], 1` (line 4) belongs after line 5",
         ),
     ];
     for (text, wanted) in cases {

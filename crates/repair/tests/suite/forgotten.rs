@@ -39,7 +39,7 @@ const HANGS: &[(&str, &str, &str)] = &[
     ),
     (
         "tcgen05/commit-forgotten",
-        "`tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done]` in P1 behind line 12",
+        "`tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done]` in P1 after line 12",
         "nothing tells done when P1's `tcgen05.mma",
     ),
 ];

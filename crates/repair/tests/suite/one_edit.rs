@@ -82,7 +82,7 @@ const MISTAKES: &[Mistake] = &[
         TICKET,
         "    st.release.gpu.global.u32 [serving], %n;\n}\nP1",
         "}\nP1",
-        &["`st.release.gpu.global.u32 [serving], %n` in P0 behind line 12"],
+        &["`st.release.gpu.global.u32 [serving], %n` in P0 after line 12"],
     ),
     mistake(MAILBOX, "@!%p bra W;\n    st.async", "st.async", &["`@!%p bra W` in P0 between lines 8 and 9"]),
     mistake(

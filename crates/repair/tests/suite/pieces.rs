@@ -59,15 +59,15 @@ const PIECES: &[(&str, &[Told])] = &[
         &[
             (
                 &[
-                    "P1's `fence.proxy.async.shared::cta` (line 15) belongs behind line 17",
-                    "P1's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 16) belongs behind line 17",
+                    "P1's `fence.proxy.async.shared::cta` (line 15) belongs after line 17",
+                    "P1's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 16) belongs after line 17",
                 ],
                 "before the access that it should publish",
             ),
             (
                 &[
-                    "P2's `fence.proxy.async.shared::cta` (line 25) belongs behind line 27",
-                    "P2's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 26) belongs behind line 27",
+                    "P2's `fence.proxy.async.shared::cta` (line 25) belongs after line 27",
+                    "P2's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 26) belongs after line 27",
                 ],
                 "P2's line 25 comes before the access that it should publish",
             ),
@@ -120,7 +120,7 @@ const CLUSTER: &str = "`barrier.cluster.arrive.release; barrier.cluster.wait.acq
                        line 10 and in P2 before line 15";
 const SETUP: &str = "`bar.sync 0` in P0 between lines 7 and 8, in P1 before line 14 and in P2 before line 20";
 const COMMIT: &str = "`tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done]` in P1 instead of";
-const DEALLOC: &str = "P0's `tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 32` (line 10) belongs behind line 17";
+const DEALLOC: &str = "P0's `tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 32` (line 10) belongs after line 17";
 
 #[test]
 fn the_piece_is_the_one_that_is_meant() {

@@ -18,6 +18,11 @@ pub(super) fn write(text: &mut String, report: &Report) {
             "  causes were looked for in the first {MOST_QUESTIONS} questions that are answered wrongly"
         );
     }
+    if report.questions.is_empty() && report.crashes.is_none() && !report.races.pairs.is_empty() {
+        text.push_str(
+            "  no condition is asked, so the verdict says nothing about what follows; `--require race-free` does\n",
+        );
+    }
     races::write(text, report);
     if report.races.more {
         let _ = writeln!(text, "  and more races: the first {MOST_PAIRS} of a kind are listed");

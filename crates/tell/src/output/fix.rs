@@ -45,6 +45,9 @@ pub fn text(report: &FixReport) -> String {
         };
         let _ = writeln!(text, "  {} is to be {possible}, {because}", want.question);
     }
+    if report.wants.is_empty() && report.answer == FixAnswer::Repaired {
+        text.push_str("  no condition says what it is to do: only races, hangs and broken rules were looked for\n");
+    }
     if let Some(repair) = &report.repair {
         repaired(&mut text, report, repair);
     }
@@ -103,22 +106,22 @@ fn sentence(what: &What) -> String {
     match what {
         What::Inserted { text, at } => {
             let places: Vec<String> = at.iter().map(spot).collect();
-            format!("{}: `{text}` comes", places.join(", "))
+            format!("{}: insert `{text}`", places.join(", "))
         }
-        What::Loop { wait, at } => format!("{}: a loop with `{wait}` comes", spot(at)),
+        What::Loop { wait, at } => format!("{}: insert a loop with `{wait}`", spot(at)),
         What::Replaced { at, was, is } => format!("{}: `{was}` becomes `{is}`", line(at)),
-        What::Moved { at, was, to } => format!("{}: `{was}` goes {} line {}", line(at), side(to.side), to.line),
-        What::Removed { at, was } => format!("{}: `{was}` goes", line(at)),
+        What::Moved { at, was, to } => format!("{}: move `{was}` {} line {}", line(at), side(to.side), to.line),
+        What::Removed { at, was } => format!("{}: remove `{was}`", line(at)),
         What::Counted { mbarrier, by, at } => {
             let place = at.as_ref().map_or_else(|| format!("the declaration of {mbarrier}"), line);
             let number = phrase::count(by.unsigned_abs(), "arrival");
             format!("{place}: the mbarrier waits for {number} {}", if *by > 0 { "more" } else { "fewer" })
         }
-        What::Declared { text } => format!("`{text}` is declared"),
+        What::Declared { text } => format!("declare `{text}`"),
         What::Several { parts } => {
             let part = |part: &Part| match &part.was {
                 Some(was) => format!("{}: `{}` in place of `{was}`", spot(&part.at), part.text),
-                None => format!("{}: `{}` comes", spot(&part.at), part.text),
+                None => format!("{}: insert `{}`", spot(&part.at), part.text),
             };
             parts.iter().map(part).collect::<Vec<_>>().join(", ")
         }
@@ -128,7 +131,7 @@ fn sentence(what: &What) -> String {
 fn side(side: Side) -> &'static str {
     match side {
         Side::Before => "before",
-        Side::Behind => "behind",
+        Side::Behind => "after",
     }
 }
 

@@ -29,7 +29,7 @@ pub fn text(report: &SlimReport) -> String {
     let mut text = format!("{} ({}) under {}: ", report.file, report.test, report.model);
     text += &match (&report.answer, &report.together) {
         (SlimAnswer::NotRight, _) => {
-            format!("not right yet: `fencepost fix` comes first{}\n", reason(report.why.as_ref()))
+            format!("not right yet: repair it first (`fencepost fix`){}\n", reason(report.why.as_ref()))
         }
         (SlimAnswer::Nothing, _) => format!("nothing can be saved of {}\n", report.cost),
         (SlimAnswer::Undecided, _) => format!("undecided{}\n", reason(report.why.as_ref())),
@@ -40,7 +40,12 @@ pub fn text(report: &SlimReport) -> String {
         (SlimAnswer::Slimmer, None) => format!("each of these can be saved{}\n", reason(report.why.as_ref())),
     };
     for broken in &report.wrong {
-        let _ = writeln!(text, "  {}", sentence(broken));
+        let _ = match broken {
+            Broken::Question { question, line } => {
+                writeln!(text, "  {question} (line {line}) is not answered as it should be")
+            }
+            other => writeln!(text, "  {}", sentence(other)),
+        };
     }
     if report.together.as_ref().is_none_or(|set| set.changes != report.alone) {
         list(&mut text, "each alone:", &report.alone);
@@ -72,7 +77,7 @@ fn list(text: &mut String, title: &str, changes: &[SlimChange]) {
     for change in changes {
         let what = match &change.what {
             Weakened::Replaced { at, was, is } => format!("{}: `{was}` becomes `{is}`", line(at)),
-            Weakened::Removed { at, was } => format!("{}: `{was}` goes", lines(at)),
+            Weakened::Removed { at, was } => format!("{}: remove `{was}`", lines(at)),
         };
         let _ = writeln!(text, "    {what} (saves {})", change.saves);
     }
@@ -84,10 +89,10 @@ fn together(text: &mut String, report: &SlimReport, set: &SlimSet) {
     let options = phrase::count(report.options, "change");
     let asked = phrase::count(report.asked, "changed test");
     let _ = match set.most {
-        true => writeln!(text, "  no set of {options} saves more ({asked} checked)"),
+        true => writeln!(text, "  no set of these {options} saves more ({asked} checked)"),
         false => writeln!(
             text,
-            "  sets of {options} that save more were not all decided ({asked} checked){}",
+            "  sets of these {options} that save more were not all decided ({asked} checked){}",
             reason(report.why.as_ref())
         ),
     };

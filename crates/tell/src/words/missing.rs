@@ -27,7 +27,7 @@ pub(super) fn text(piece: &Piece) -> String {
         Piece::Returning { at } => format!("`atom` instead of {}", called(at)),
         Piece::Moved { at, side: on, to } => moved(at, *on, to),
         Piece::Handed { at, behind } => {
-            format!("{} belongs into {} behind line {}", called(at), behind.thread.0, behind.line)
+            format!("{} belongs into {} after line {}", called(at), behind.thread.0, behind.line)
         }
         Piece::Counted { mbarrier, count, line } => {
             let place = line.map_or(String::new(), |line| format!(" in line {line}"));
@@ -41,7 +41,7 @@ pub(super) fn text(piece: &Piece) -> String {
         Piece::OneProxy => ONE_PROXY.to_owned(),
         Piece::Message { scope, from, to } => message(*scope, from, to),
         Piece::TensorCompletion { operation: of } => format!(
-            "`tcgen05.commit` behind {}, a wait for its mbarrier and `tcgen05.fence::after_thread_sync` before the other",
+            "`tcgen05.commit` after {}, a wait for its mbarrier and `tcgen05.fence::after_thread_sync` before the other",
             operation(of)
         ),
         Piece::Completion { operation: of } => {
@@ -60,7 +60,7 @@ pub(super) fn text(piece: &Piece) -> String {
         // Of memory that is not there, or is given back.
         Piece::CtaKept { access } => cta_kept(access),
         Piece::CtaStarted { access } => cta_started(access),
-        Piece::AllocatedAddress { at } => of(at, "an address that `tcgen05.alloc` has written, read behind it"),
+        Piece::AllocatedAddress { at } => of(at, "an address that `tcgen05.alloc` has written, read after it"),
         Piece::OneDeallocation { at } => of(at, "one `tcgen05.dealloc` of the columns has to go"),
         Piece::ClusterWait { at } => of(at, "`barrier.cluster.wait` between the two arrives"),
         Piece::ClusterArrive { at } => of(at, "`barrier.cluster.arrive` before the wait"),
@@ -69,7 +69,7 @@ pub(super) fn text(piece: &Piece) -> String {
         Piece::BranchAroundRequest { at } => {
             of(at, "a branch that leaves the request out where the answer was a refusal")
         }
-        Piece::DeallocationBehind { at, other } => of(at, &format!("the deallocation belongs behind {}", place(other))),
+        Piece::DeallocationBehind { at, other } => of(at, &format!("the deallocation belongs after {}", place(other))),
     }
 }
 
@@ -93,7 +93,7 @@ fn order_between(first: &Site, second: &Site) -> String {
 
 fn message(scope: Scope, from: &Site, to: &Site) -> String {
     format!(
-        "a release of scope .{} in {} behind line {} and an acquire in {} before line {} that observes it, \
+        "a release of scope .{} in {} after line {} and an acquire in {} before line {} that observes it, \
          or the other way round",
         scope.word(),
         from.thread.0,
@@ -196,7 +196,7 @@ fn moved(at: &Site, on: Side, to: &Site) -> String {
 }
 
 /// "a loop around `mbarrier.try_wait… [empty], %phase` in P0 between lines 6 and 7, with `mov.u32 %phase, 1` before the loop
-/// and `xor.b32 %phase, %phase, 1` in each round behind line 9".
+/// and `xor.b32 %phase, %phase, 1` in each round after line 9".
 fn alternating(wait: &AlternatingWait, before: Option<&str>, register: Option<&ParityRegister>) -> String {
     let mut text = match wait {
         AlternatingWait::New { wait, place } => format!("a loop around `{wait}` {}", spot(place)),
@@ -207,7 +207,7 @@ fn alternating(wait: &AlternatingWait, before: Option<&str>, register: Option<&P
     }
     match register {
         Some(ParityRegister { set, turn, line }) => {
-            format!("{text}, with `{set}` before the loop and `{turn}` in each round behind line {line}")
+            format!("{text}, with `{set}` before the loop and `{turn}` in each round after line {line}")
         }
         None => text,
     }

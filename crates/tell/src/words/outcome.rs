@@ -63,7 +63,7 @@ pub(super) fn lifetime(reason: &Lifetime) -> String {
         ),
         Lifetime::NoFenceBeforeProduct { earlier, product, section } => format!(
             "no wgmma.fence comes between line {} and the wgmma.mma_async of line {}, which uses the same register: \
-             the product is not ordered behind that access (PTX ISA {section})",
+             the product is not ordered after that access (PTX ISA {section})",
             earlier.line, product.line
         ),
     }
@@ -139,7 +139,7 @@ fn step(step: &CycleStep) -> String {
     let (from, to) = (named(&step.from), named(&step.to));
     match step.step {
         Communication::Misses => format!("{from} misses {to}"),
-        Communication::Overwritten => format!("{to} comes behind {from}"),
+        Communication::Overwritten => format!("{to} comes after {from}"),
         Communication::Seen => format!("{to} sees {from}"),
     }
 }

@@ -55,12 +55,12 @@ pub(super) fn both(first: &Site, second: &Site) -> String {
     if one == other { format!("{one} in one round and in another") } else { format!("{one} and {other}") }
 }
 
-/// "in P0 between lines 8 and 9", "in P0 behind line 9", "in P0 behind the label `L` of line 5".
+/// "in P0 between lines 8 and 9", "in P0 after line 9", "in P0 after the label `L` of line 5".
 pub(super) fn spot(spot: &Spot) -> String {
     let thread = &spot.thread;
     match &spot.at {
         Gap::Between { above, below } => format!("in {thread} between lines {above} and {below}"),
-        Gap::BehindLabel { label, line } => format!("in {thread} behind the label `{label}` of line {line}"),
+        Gap::BehindLabel { label, line } => format!("in {thread} after the label `{label}` of line {line}"),
         Gap::Beside { side: at, text, line } => format!("in {thread} {} `{text}` of line {line}", side(*at)),
         Gap::Line { side: at, line } => format!("in {thread} {} line {line}", side(*at)),
         Gap::Anywhere => format!("in {thread}"),
@@ -70,7 +70,7 @@ pub(super) fn spot(spot: &Spot) -> String {
 pub(super) fn side(side: Side) -> &'static str {
     match side {
         Side::Before => "before",
-        Side::Behind => "behind",
+        Side::Behind => "after",
     }
 }
 

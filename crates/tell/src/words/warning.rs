@@ -86,7 +86,7 @@ fn text_rule(rule: &TextRule) -> String {
             format!("kernel {kernel} may start here, and has no `griddepcontrol.wait` for what follows")
         }
         TextRule::RelaxedWait => {
-            "a relaxed wait acquires nothing, and memory is accessed behind it without an acquire fence".to_owned()
+            "a relaxed wait acquires nothing, and memory is accessed after it without an acquire fence".to_owned()
         }
         TextRule::MisalignedMbarrier { address } => {
             format!("`{address}` is not aligned: the address of an mbarrier is a multiple of 8 bytes")
@@ -95,7 +95,7 @@ fn text_rule(rule: &TextRule) -> String {
             format!("`{address}` is not aligned: this copy wants addresses that are multiples of {wanted} bytes")
         }
         TextRule::Unrecorded { event, recorded_behind: first, waits } => format!(
-            "kernel {waits} waits for event `{event}` before it is recorded (behind kernel {first}, which is launched later), \
+            "kernel {waits} waits for event `{event}` before it is recorded (after kernel {first}, which is launched later), \
              and so for nothing: launch kernel {first} first"
         ),
         TextRule::OtherQuarter { warp, quarter } => format!(

@@ -76,7 +76,7 @@ const SKELETONS: &[(&str, [&str; 2], &[&str])] = &[
         &["`.acquire.cluster` on P0's", "`.release.cluster` on P1's"],
     ),
     ("w12-g3-look-back-in-place", ["generic proxy", "generic proxy"], &["`.release` on P0's", "`.acquire` on P1's"]),
-    ("w15-h6-slot-freed-before-read", ["generic proxy", "generic proxy"], &["belongs behind line 18"]),
+    ("w15-h6-slot-freed-before-read", ["generic proxy", "generic proxy"], &["belongs after line 18"]),
     (
         "w16-i1-tensor-store-not-waited",
         ["tensor memory", "tensor memory"],
@@ -87,7 +87,7 @@ const SKELETONS: &[(&str, [&str; 2], &[&str])] = &[
         ],
     ),
     ("w20-m1-red-is-no-acquire", ["generic proxy", "generic proxy"], &["`atom` instead of P1's `red"]),
-    ("tx1-completion-publishes-own-bytes", ["generic proxy", "generic proxy"], &["belongs behind line 6"]),
+    ("tx1-completion-publishes-own-bytes", ["generic proxy", "generic proxy"], &["belongs after line 6"]),
     ("a7-wrong-fence-kind", ["generic proxy", "async proxy"], &["`fence.proxy.async.shared::cta` in P0"]),
     ("i4-arrive-instead-of-commit", ["async proxy", "async proxy"], &["`tcgen05.commit"]),
 ];
@@ -316,7 +316,7 @@ const TELLERS: &[(&str, &str, &[&str])] = &[
         "tcgen05/commit-of-other-thread",
         "is about operations that P1 started, not about P0's tcgen05.mma of line 5",
         &[
-            "P1's `tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done]` (line 12) belongs into P0 behind line 5",
+            "P1's `tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done]` (line 12) belongs into P0 after line 5",
         ],
     ),
     (
@@ -329,7 +329,7 @@ const TELLERS: &[(&str, &str, &[&str])] = &[
         "comes before the access that it should publish",
         &[
             "`fence.proxy.async.shared::cta` in P1",
-            "P1's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 17) belongs behind line 18",
+            "P1's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 17) belongs after line 18",
         ],
     ),
     (
@@ -382,7 +382,7 @@ const TELLERS: &[(&str, &str, &[&str])] = &[
     (
         "algorithms/11-split-k/split-k-turnstile-no-barrier",
         "P3 does not take part in the barrier of line 27",
-        &["`bar.sync 0` in P3 behind line 24"],
+        &["`bar.sync 0` in P3 after line 24"],
     ),
     (
         "algorithms/03-cp-async/cp-async-wgmma-no-first-fence",
@@ -462,7 +462,7 @@ const PHASES: &[(&str, &str)] = &[
     (
         "ring-no-full-phase",
         "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [full], %phase` in P1 between lines 20 and 21, \
-         with `mov.u32 %phase, 0` before the loop and `xor.b32 %phase, %phase, 1` in each round behind line 24",
+         with `mov.u32 %phase, 0` before the loop and `xor.b32 %phase, %phase, 1` in each round after line 24",
     ),
     (
         "ring-no-empty-wait",
@@ -471,7 +471,7 @@ const PHASES: &[(&str, &str)] = &[
     (
         "ring-no-empty-phase",
         "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [empty], %phase` in P0 between lines 6 and 7, \
-         with `mov.u32 %phase, 1` before the loop and `xor.b32 %phase, %phase, 1` in each round behind line 8",
+         with `mov.u32 %phase, 1` before the loop and `xor.b32 %phase, %phase, 1` in each round after line 8",
     ),
     ("ring-no-empty-arrive", "`mbarrier.arrive.shared::cta.b64 _, [empty]` in P1 between lines 27 and 28"),
     (
@@ -516,7 +516,7 @@ const PHASES: &[(&str, &str)] = &[
         "stores-no-empty-wait",
         "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [empty], %ph` in P0 between lines 8 and 9",
     ),
-    ("chain-early-release", "P1's `mbarrier.arrive.shared::cta.b64 _, [es]` (line 26) belongs behind line 27"),
+    ("chain-early-release", "P1's `mbarrier.arrive.shared::cta.b64 _, [es]` (line 26) belongs after line 27"),
     (
         "chain-no-empty-wait",
         "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [es], %phase` in P0 between lines 8 and 9",
@@ -527,7 +527,7 @@ const PHASES: &[(&str, &str)] = &[
     ("ring-consumer-rounds", "`setp.lt.u32 %q, %i, 3` in P1 instead of"),
     (
         "ring-copy-before-wait",
-        "P0's `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full]` (line 8) belongs behind line 11",
+        "P0's `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full]` (line 8) belongs after line 11",
     ),
     ("slot-parity-halved", "`and.b32 %ph, %i, 1` in P0 instead of"),
     ("ring-wait-on-empty", "`mbarrier.try_wait.parity.shared::cta.b64 %p, [full], %ph` in P1 instead of"),
@@ -544,8 +544,8 @@ const ROUNDS: &[(&str, &[&str])] = &[
     (
         "ring-fence-and-arrive-early",
         &[
-            "P1's `fence.proxy.async.shared::cta` (line 25) belongs behind line 27",
-            "P1's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 26) belongs behind line 27",
+            "P1's `fence.proxy.async.shared::cta` (line 25) belongs after line 27",
+            "P1's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 26) belongs after line 27",
         ],
     ),
 ];

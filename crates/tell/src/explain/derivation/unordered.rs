@@ -82,7 +82,7 @@ impl Apart<'_> {
         let after = events().any(|id| main(id, other.thread) && *id < to && has(id, Tag::AfterThreadSync));
         let (which, whose) = match (before || commits, after) {
             (_, false) => ("`tcgen05.fence::after_thread_sync` stands before", second),
-            (false, true) => ("`tcgen05.fence::before_thread_sync` stands behind", first),
+            (false, true) => ("`tcgen05.fence::before_thread_sync` stands after", first),
             (true, true) => return None,
         };
         because(format!("no {which} `{}`", context.instruction(whose)), sections::TCGEN05_PATTERNS)
