@@ -154,6 +154,11 @@ pub(super) fn tests(input: &Input, command: &str, write: bool, exit: &mut Exit) 
         exit.bad_input();
         return None;
     }
+    if write && matches!(input, Input::Stdin) {
+        terminal::complain("standard input cannot be written: `--diff` shows the changes");
+        exit.bad_input();
+        return None;
+    }
     if write && tests.len() > 1 {
         terminal::complain(&format!("`{}` holds several tests: `--write` changes files of one", source.name));
         exit.bad_input();
@@ -248,7 +253,12 @@ fn show(fixed: &Fixed, test: &Test, input: &Input, options: &cli::Fix, exit: &mu
     } else if !options.diff {
         terminal::out(&output::text(&report));
     }
-    let Some(text) = &fixed.text else { return };
+    let Some(text) = &fixed.text else {
+        if report.answer == FixAnswer::Repaired {
+            exit.status(unwritten(options.write));
+        }
+        return;
+    };
     if options.diff {
         terminal::out(&output::diff(&test.source.name, &test.source.text, text));
     }
@@ -257,6 +267,11 @@ fn show(fixed: &Fixed, test: &Test, input: &Input, options: &cli::Fix, exit: &mu
     if let (true, Input::File(path)) = (options.write, input) {
         write(path, text, ("repair is", is_confirmed), exit);
     }
+}
+
+/// What cannot be written although it was to be is for somebody to look at.
+pub(super) fn unwritten(write: bool) -> Status {
+    if write { Status::Unknown } else { Status::Good }
 }
 
 /// Writes what is confirmed. What is not leaves the file as it was, and is for somebody to look at.

@@ -12,7 +12,7 @@ use fencepost_tell::output::slim as output;
 
 use super::check::collect;
 use super::file::Choice;
-use super::fix::{Asked, begin, beyond, is_kept, model, tests, write};
+use super::fix::{Asked, begin, beyond, is_kept, model, tests, unwritten, write};
 use super::library::Library;
 use crate::cli;
 use crate::exit::Exit;
@@ -66,7 +66,12 @@ fn show(slimmed: &Slimmed, test: &Test, input: &Input, options: &cli::Slim, exit
     } else if !options.diff {
         terminal::out(&output::text(&report));
     }
-    let Some(text) = &slimmed.text else { return };
+    let Some(text) = &slimmed.text else {
+        if report.answer == SlimAnswer::Slimmer {
+            exit.status(unwritten(options.write));
+        }
+        return;
+    };
     if options.diff {
         terminal::out(&diff(&test.source.name, &test.source.text, text));
     }

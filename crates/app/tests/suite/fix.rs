@@ -63,7 +63,7 @@ fn without_a_condition_the_output_says_what_was_looked_for() {
     let (rest, _) = text.split_once("exists").expect("a condition");
     let run = fixed(rest, &["--keep-lines", "99"]);
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
-    assert!(run.out.contains("no condition says what it is to do: only races"), "{}", run.out);
+    assert!(run.out.contains("  no condition says what it is to do (of an `exists`"), "{}", run.out);
     assert!(run.err.contains("`t.litmus` has no line 99; it has 10 lines"), "{}", run.err);
     let folder = Folder::new();
     folder.write("t.litmus", rest);

@@ -1,17 +1,21 @@
 //! A test's tree under change. Trees are changed and not programs, because the tables then decide what the changed text
 //! means.
 
+use std::collections::BTreeMap;
+
 use fencepost_program::ThreadId;
 use fencepost_program::program::Scope;
 use fencepost_syntax::instruction::{Instruction, Operand};
-use fencepost_syntax::litmus::{Declaration, InitialValue, Litmus, Statement, parse_named};
+use fencepost_syntax::litmus::{Declaration, InitialValue, Litmus, Statement, Thread, parse_named};
 use fencepost_syntax::short::ShortText;
+use fencepost_syntax::sorted::SharedSort as _;
 use fencepost_syntax::{Span, Spanned};
 
 use crate::edit::{Change, Edit, End, SCOPES, Semantics, Whole, scope_word, semantics_word};
 use crate::scene::Scene;
-use crate::scene::anchor::{Anchor, Side, position};
+use crate::scene::anchor::{Anchor, Side, instruction, position};
 use crate::scene::slots::{Unit, UnitKind, settled, units};
+use crate::scene::statement::named;
 
 pub(crate) const SEMANTICS: &[&str] = &["weak", "relaxed", "acquire", "release", "acq_rel", "sc", "volatile"];
 
@@ -25,6 +29,8 @@ pub(crate) struct Work {
     around: Vec<Vec<(Vec<Statement>, Vec<Statement>)>>,
     /// Moved away.
     gone: Vec<(usize, usize)>,
+    /// What stands in the place of a statement.
+    instead: BTreeMap<(usize, usize), Vec<Statement>>,
     /// Put at the end of threads.
     behind: Vec<(usize, Vec<Statement>)>,
     /// The same, at the beginning of threads.
@@ -34,7 +40,8 @@ pub(crate) struct Work {
 impl Work {
     pub(crate) fn new(litmus: &Litmus) -> Work {
         let around = litmus.threads.iter().map(|thread| vec![Default::default(); thread.body.len()]).collect();
-        Work { litmus: litmus.clone(), around, gone: Vec::new(), behind: Vec::new(), before: Vec::new() }
+        let (gone, instead, behind, before) = (Vec::new(), BTreeMap::new(), Vec::new(), Vec::new());
+        Work { litmus: litmus.clone(), around, gone, instead, behind, before }
     }
 
     pub(crate) fn apply(&mut self, change: &Change) -> Option<()> {
@@ -52,7 +59,7 @@ impl Work {
                 }
             }
             Change::Poll { at, wait, label, .. } => {
-                self.put(at, parsed(&format!("{label}: {wait};\n@!%waited bra {label};"))?)?;
+                self.put(at, parsed(&self.poll(at.thread, "", (wait, label))?)?)?;
             }
             Change::Alternate(alternate) => alternate.apply(self)?,
             Change::Again(again) => again.apply(self)?,
@@ -77,10 +84,11 @@ impl Work {
             }
             Change::Replace { thread, span, by } => self.replace(*thread, *span, by)?,
             Change::Return { thread, span } => {
+                let returned = fresh("%returned", &registers(self.litmus.threads.get(thread.index())?));
                 let instruction = self.instruction(*thread, *span)?;
                 instruction.opcode.node = "atom".into();
                 let here = instruction.opcode.span;
-                instruction.operands.insert(0, Spanned::new(Operand::Register("%returned".into()), here));
+                instruction.operands.insert(0, Spanned::new(Operand::Register(returned.as_str().into()), here));
             }
             Change::Move { span, to, .. } => {
                 let at = position(&self.litmus, to.thread, *span)?;
@@ -88,15 +96,15 @@ impl Work {
                 // A loop that waits is moved as a whole.
                 let is_own = |unit: &&Unit| unit.kind == UnitKind::Loop && (unit.first..=unit.last).contains(&at);
                 let own = units(body).iter().find(is_own).map_or(at..=at, |unit| unit.first..=unit.last);
-                let moved = body.get(own.clone())?.to_vec();
+                let moved: Vec<Statement> = own.clone().flat_map(|at| self.standing(to.thread, at)).collect();
                 self.gone.extend(own.map(|at| (to.thread.index(), at)));
                 self.put(to, moved)?;
             }
             Change::Hand { thread, span, to } => {
                 let at = position(&self.litmus, *thread, *span)?;
-                let handed = self.litmus.threads.get(thread.index())?.body.get(at)?.clone();
+                let handed = self.standing(*thread, at);
                 self.gone.push((thread.index(), at));
-                self.put(to, vec![handed])?;
+                self.put(to, handed)?;
             }
             Change::Count { name, by, inits } if inits.is_empty() => *count_of(&mut self.litmus, name)? += by,
             Change::Count { by, inits, .. } => {
@@ -110,7 +118,14 @@ impl Work {
 
     fn instruction(&mut self, thread: ThreadId, span: Span) -> Option<&mut Instruction> {
         let at = position(&self.litmus, thread, span)?;
-        match self.litmus.threads.get_mut(thread.index())?.body.get_mut(at)? {
+        let statement = match self.instead.get_mut(&(thread.index(), at)) {
+            Some(statements) => match statements.as_mut_slice() {
+                [one] => one,
+                _ => return None,
+            },
+            None => self.litmus.threads.get_mut(thread.index())?.body.get_mut(at)?,
+        };
+        match statement {
             Statement::Instruction { instruction, .. } => Some(instruction),
             Statement::Label(_) | Statement::C(_) => None,
         }
@@ -118,9 +133,26 @@ impl Work {
 
     pub(crate) fn replace(&mut self, thread: ThreadId, span: Span, by: &str) -> Option<()> {
         let at = position(&self.litmus, thread, span)?;
-        let statements = parsed(by)?;
-        self.gone.push((thread.index(), at));
-        self.put_before(thread, at, statements)
+        let before = self.instead.insert((thread.index(), at), parsed(by)?);
+        before.is_none().then_some(())
+    }
+
+    /// A statement as it is by now.
+    fn standing(&self, thread: ThreadId, at: usize) -> Vec<Statement> {
+        let own = || self.litmus.threads.get(thread.index())?.body.get(at).cloned();
+        self.instead.get(&(thread.index(), at)).cloned().unwrap_or_else(|| own().into_iter().collect())
+    }
+
+    /// A loop that waits, behind other lines, with names that the thread does not have: the answer of a wait is `%waited`.
+    pub(crate) fn poll(&self, thread: ThreadId, before: &str, (wait, label): (&str, &str)) -> Option<String> {
+        let own = self.litmus.threads.get(thread.index())?;
+        let labels = own.body.iter().filter_map(|statement| match statement {
+            Statement::Label(label) => Some(label.node.clone()),
+            _ => None,
+        });
+        let label = fresh(label, &labels.collect::<Vec<_>>());
+        let text = format!("{before}{label}: {wait};\n@!%waited bra {label};");
+        Some(text.replace("%waited", &fresh("%waited", &registers(own))))
     }
 
     fn remove(&mut self, thread: ThreadId, span: Span) -> Option<()> {
@@ -147,7 +179,7 @@ impl Work {
         Some(())
     }
 
-    pub(crate) fn finish(self) -> Litmus {
+    pub(crate) fn finish(mut self) -> Litmus {
         let mut litmus = self.litmus;
         for (thread, (body, around)) in
             litmus.threads.iter_mut().map(|thread| &mut thread.body).zip(self.around).enumerate()
@@ -156,7 +188,10 @@ impl Work {
             for (at, (statement, (before, after))) in old.into_iter().zip(around).enumerate() {
                 body.extend(before);
                 if !self.gone.contains(&(thread, at)) {
-                    body.push(statement);
+                    match self.instead.remove(&(thread, at)) {
+                        Some(instead) => body.extend(instead),
+                        None => body.push(statement),
+                    }
                 }
                 body.extend(after);
             }
@@ -180,32 +215,55 @@ fn initial(instruction: &mut Instruction) -> Option<&mut i128> {
     }
 }
 
-/// The number of arrivals that an mbarrier is declared with; those of an array are all alike.
-fn count_of<'l>(litmus: &'l mut Litmus, name: &str) -> Option<&'l mut i128> {
+/// The declaration that gives an mbarrier its count; those of an array are all alike.
+pub(crate) fn declares_count(declaration: &Declaration, name: &str) -> bool {
     let name = name.split(['[', '+']).next().unwrap_or(name);
-    for declaration in &mut litmus.declarations {
-        if let Declaration::Location { name: own, value: Some(value), .. } = &mut declaration.node
-            && own.node == name
-            && let InitialValue::Integer(count) = &mut value.node
-        {
-            return Some(count);
-        }
-    }
-    None
+    matches!(declaration, Declaration::Location { name: own, value: Some(_), .. } if own.node == name)
 }
 
-/// The value that a register is declared with.
-fn started<'l>(litmus: &'l mut Litmus, thread: ThreadId, name: &str) -> Option<&'l mut i128> {
-    for declaration in &mut litmus.declarations {
-        if let Declaration::Register { thread: own, register, value } = &mut declaration.node
-            && register.node == name
-            && *own as usize == thread.index()
-            && let InitialValue::Integer(value) = &mut value.node
-        {
-            return Some(value);
-        }
+/// The declaration that gives a register its first value.
+pub(crate) fn declares_register(declaration: &Declaration, thread: ThreadId, name: &str) -> bool {
+    matches!(declaration, Declaration::Register { thread: own, register, .. }
+        if register.node == name && *own as usize == thread.index())
+}
+
+/// The number that one of the declarations gives.
+fn given<'l>(litmus: &'l mut Litmus, is_own: impl Fn(&Declaration) -> bool) -> Option<&'l mut i128> {
+    let own = litmus.declarations.iter_mut().find(|declaration| is_own(&declaration.node))?;
+    let value = match &mut own.node {
+        Declaration::Location { value, .. } => value.as_mut()?,
+        Declaration::Register { value, .. } => value,
+        _ => return None,
+    };
+    match &mut value.node {
+        InitialValue::Integer(number) => Some(number),
+        _ => None,
     }
-    None
+}
+
+fn count_of<'l>(litmus: &'l mut Litmus, name: &str) -> Option<&'l mut i128> {
+    given(litmus, |declaration| declares_count(declaration, name))
+}
+
+fn started<'l>(litmus: &'l mut Litmus, thread: ThreadId, name: &str) -> Option<&'l mut i128> {
+    given(litmus, |declaration| declares_register(declaration, thread, name))
+}
+
+/// The registers that a thread names.
+fn registers(thread: &Thread) -> Vec<String> {
+    let mut all = Vec::new();
+    for own in thread.body.iter().filter_map(instruction) {
+        own.operands.iter().for_each(|operand| named(&operand.node, &mut all));
+        all.extend(own.guard.iter().map(|guard| guard.register.node.to_string()));
+    }
+    all
+}
+
+/// The name, or with a number where it is taken.
+fn fresh(name: &str, taken: &[String]) -> String {
+    let numbered = (1..).map(|number| format!("{name}{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| !taken.contains(name)).unwrap_or_default()
 }
 
 pub(crate) fn counted(scene: &Scene<'_>, name: &str, inits: &[(ThreadId, Span)]) -> Option<i128> {
@@ -304,13 +362,17 @@ pub(crate) fn semantics_position(instruction: &Instruction) -> Option<usize> {
 }
 
 impl Edit {
-    /// The tree with these changes; None where one does not apply. An instruction that goes elsewhere goes there with its new
-    /// words.
+    /// The tree with these changes; None where one does not apply. What takes the place of an instruction gets its new words,
+    /// and goes elsewhere with them.
     pub(crate) fn apply_all(edits: &[&Edit], litmus: &Litmus) -> Option<Litmus> {
         let mut work = Work::new(litmus);
-        let (words, others): (Vec<&Change>, Vec<&Change>) =
-            edits.iter().map(|edit| &edit.change).partition(|change| change.is_of_words());
-        for change in words.into_iter().chain(others) {
+        let mut changes: Vec<&Change> = edits.iter().map(|edit| &edit.change).collect();
+        changes.shared_sort_by_key(|change| match change {
+            Change::Replace { .. } => 0,
+            change if change.is_of_words() => 1,
+            _ => 2,
+        });
+        for change in changes {
             work.apply(change)?;
         }
         Some(work.finish())

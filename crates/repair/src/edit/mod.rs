@@ -9,6 +9,7 @@ use fencepost_program::ThreadId;
 use fencepost_program::program::Scope;
 use fencepost_report::reason::Reason;
 use fencepost_syntax::Span;
+use fencepost_syntax::litmus::{Declaration, Litmus};
 
 use crate::scene::anchor::Anchor;
 
@@ -265,8 +266,11 @@ impl Change {
         }
     }
 
-    /// The instructions of the text that it changes, or beside which it puts something.
-    pub(crate) fn touched(&self) -> Vec<Span> {
+    /// The instructions and declarations of the text that it changes, or beside which it puts something.
+    pub(crate) fn touched(&self, litmus: &Litmus) -> Vec<Span> {
+        let declaration = |is_own: &dyn Fn(&Declaration) -> bool| {
+            litmus.declarations.iter().filter(|it| is_own(&it.node)).map(|it| it.span).take(1).collect()
+        };
         match self {
             Change::Insert { at } => at.iter().map(|(anchor, _)| anchor.span).collect(),
             Change::Poll { at, .. } => vec![at.span],
@@ -282,8 +286,12 @@ impl Change {
             | Change::Return { span, .. }
             | Change::Move { span, .. }
             | Change::Hand { span, .. } => vec![*span],
+            Change::Count { name, inits, .. } if inits.is_empty() => declaration(&|it| apply::declares_count(it, name)),
             Change::Count { inits, .. } => inits.iter().map(|(_, span)| *span).collect(),
-            Change::Declare { .. } | Change::Append { .. } | Change::Start { .. } => Vec::new(),
+            Change::Start { thread, register, .. } => {
+                declaration(&|it| apply::declares_register(it, *thread, register))
+            }
+            Change::Declare { .. } | Change::Append { .. } => Vec::new(),
         }
     }
 }

@@ -28,8 +28,15 @@ impl Costs {
     /// The shipped table with the rows of a text in place of its own.
     pub fn with(text: &str) -> Result<Costs, BadRow> {
         let mut costs = Costs::default();
+        let shipped = costs.0.len();
         costs.read(text)?;
-        Ok(costs)
+        let row = |line: &str| line.split('\t').map(str::trim).take(2).map(str::to_owned).collect::<Vec<_>>();
+        let known: Vec<Vec<String>> = SHIPPED.lines().map(row).collect();
+        let is_none = |line: &str| !line.trim().is_empty() && !line.starts_with('#') && !known.contains(&row(line));
+        match (1..).zip(text.lines()).find(|(_, line)| costs.0.len() > shipped && is_none(line)) {
+            Some((line, _)) => Err(BadRow { line, what: "the shipped table has no row of this word and scope" }),
+            None => Ok(costs),
+        }
     }
 
     fn read(&mut self, text: &str) -> Result<(), BadRow> {

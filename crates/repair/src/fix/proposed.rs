@@ -56,7 +56,7 @@ pub(super) fn proposed(test: &Test, model: &LoadedModel, options: &Options, fixi
     let mut found = Proposed::default();
     for edits in cures {
         let other: Vec<Edit> = edits.iter().filter(|edit| !only_orders(edit)).cloned().collect();
-        if edits.iter().any(|edit| edit.change.touched().into_iter().any(|span| (fixing.is_kept)(span))) {
+        if edits.iter().any(|edit| edit.change.touched(&test.litmus).into_iter().any(|span| (fixing.is_kept)(span))) {
             continue;
         }
         for (edits, list) in [(edits, &mut found.guesses), (other, &mut found.paths)] {

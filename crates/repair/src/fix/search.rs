@@ -12,7 +12,8 @@ use super::hit;
 use super::oracle::{Judged, Oracle};
 use super::paths::Path;
 use super::space::Space;
-use crate::edit::Edit;
+use crate::edit::{Change, Edit};
+use crate::scene::anchor::instruction_at;
 
 /// A set of options that is a repair, and its cost with that of the path.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -205,8 +206,29 @@ impl<'s> Search<'s> {
         found
     }
 
+    /// Without words for an instruction that the path puts something else in the place of.
     pub(super) fn edits(&self, choices: &[usize]) -> Vec<&'s Edit> {
-        self.path.edits.iter().chain(self.space.edits(choices)).collect()
+        let others = self.space.edits(choices).into_iter().filter(|edit| self.has_place(edit));
+        self.path.edits.iter().chain(others).collect()
+    }
+
+    fn has_place(&self, edit: &Edit) -> bool {
+        let (thread, span, is_strength) = match edit.change {
+            Change::Strengthen { thread, span, .. } => (thread, span, true),
+            Change::Replace { thread, span, .. }
+            | Change::Wait { thread, span, .. }
+            | Change::Reword { thread, span, .. }
+            | Change::Return { thread, span } => (thread, span, false),
+            _ => return true,
+        };
+        let by = self.path.edits.iter().find_map(|own| match &own.change {
+            Change::Replace { thread: its, span: at, by } if (*its, *at) == (thread, span) => Some(by),
+            _ => None,
+        });
+        let Some(by) = by else { return true };
+        // Corrected numbers and names leave an instruction that takes the same words.
+        let own = instruction_at(&self.oracle.test.litmus, thread, span).map(|(_, own)| own.opcode.node.as_str());
+        is_strength && own != Some("fence") && own == by.split('.').next()
     }
 
     fn chosen(&self, choices: Vec<usize>) -> Chosen {

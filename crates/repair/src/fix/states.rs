@@ -25,8 +25,9 @@ use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, RegisterId, ThreadId, TraceId};
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Litmus;
+use fencepost_syntax::short::ShortText;
 
-use super::swapped;
+use super::swapped::{self, Ordered};
 use super::want::Want;
 use crate::edit::Edit;
 use crate::scene::anchor::position;
@@ -36,8 +37,8 @@ const WORK: u64 = 400_000;
 
 type States = BTreeSet<Vec<Value>>;
 
-/// Instructions that access data: the thread, and where they stand in the text.
-type Accesses = BTreeSet<(ThreadId, u32)>;
+/// Instructions that access data: the thread, where they stand in the text, and the data.
+type Accesses = BTreeSet<(ThreadId, u32, ShortText)>;
 
 /// The states of a test that its repairs must reach too, and the accesses that they must make.
 pub(crate) struct Kept {
@@ -47,6 +48,8 @@ pub(crate) struct Kept {
     observed: Vec<(Option<ThreadId>, String)>,
     states: States,
     accesses: Accesses,
+    /// In which each thread accesses the same data.
+    order: Ordered,
 }
 
 /// What was seen of a program.
@@ -67,10 +70,7 @@ impl Kept {
             Aspect::Question(at) => test.program.questions.get(at),
             _ => None,
         });
-        let bad: Vec<Condition> = match &interleaving {
-            Some(_) => Vec::new(),
-            None => bad.map(|question| looked_for(&test.program, question).into_owned()).collect(),
-        };
+        let bad: Vec<Condition> = bad.map(|question| looked_for(&test.program, question).into_owned()).collect();
         let program = &test.program;
         let is_data = |at: &usize| program.locations[*at].role == LocationRole::Data;
         let memory = (0..program.locations.len()).filter(is_data).map(|at| Term::Memory(LocationId::new(at)));
@@ -91,7 +91,8 @@ impl Kept {
         let seen = seen(&session, Some((model, &bad)), &terms, &|_| false)?;
         let unfolding = session.unfolding().ok()?;
         let accesses = seen.meant.iter().flat_map(|(trace, racing)| made(unfolding, *trace, racing)).collect();
-        Some(Kept { interleaving, observed, states: seen.states, accesses })
+        let order = swapped::ordered(unfolding, &|_, _| true);
+        Some(Kept { interleaving, observed, states: seen.states, accesses, order })
     }
 
     /// Whether a changed program reaches them; None where that is too much to say.
@@ -105,17 +106,21 @@ impl Kept {
         let Some(terms) = self.terms(program) else { return Some(false) };
         let session = Session::new(program, self.under(model), options);
         let unfolding = session.unfolding().ok()?;
-        let accesses = self.accesses.iter().filter(|(thread, at)| stands(changed, *thread, *at));
-        let accesses: Accesses = accesses.copied().collect();
+        let moved = swapped::moved(edits);
+        if !moved.is_empty() && swapped::is_any(&test.litmus, &self.order, unfolding, &moved) {
+            return Some(false);
+        }
+        // Of an instruction that others stand for, its thread still accesses the data.
+        let is_of = |thread: ThreadId, name: &ShortText, made: &Accesses| {
+            made.iter().any(|(other, _, its)| *other == thread && its == name)
+        };
         let are_made = |traces: &BTreeSet<TraceId>| {
             let made: Accesses = traces.iter().flat_map(|trace| made(unfolding, *trace, &[])).collect();
-            accesses.is_subset(&made)
+            self.accesses.iter().all(|access @ (thread, at, name)| {
+                made.contains(access) || !stands(changed, *thread, *at) && is_of(*thread, name, &made)
+            })
         };
         if self.states.is_empty() {
-            let original = Session::new(&test.program, self.under(model), options);
-            if swapped::is_any(&test.litmus, original.unfolding().ok()?, unfolding, edits) {
-                return Some(false);
-            }
             return Some(are_made(&seen(&session, None, &[], &are_made)?.traces));
         }
         let seen = seen(&session, None, &terms, &|_| false)?;
@@ -159,10 +164,11 @@ fn stands(changed: &Litmus, thread: ThreadId, at: u32) -> bool {
 fn made(unfolding: &Unfolding, trace: TraceId, racing: &[u32]) -> Accesses {
     let is_racing = |read: &EventId| racing.contains(&unfolding.event(*read).span.start);
     let access = |event: &Event| {
-        let location = event.target()?;
-        let is_data = unfolding.locations[location.index()].role == LocationRole::Data;
+        let location = &unfolding.locations[event.target()?.index()];
+        let is_data = location.role != LocationRole::Mbarrier;
         let is_decided = event.control_deps.iter().chain(&event.address_deps).any(is_racing);
-        event.thread.filter(|_| is_data && !is_decided).map(|thread| (thread, event.span.start))
+        let thread = event.thread.filter(|_| is_data && !is_decided)?;
+        Some((thread, event.span.start, location.name.clone()))
     };
     unfolding.events_of(&[trace]).into_iter().filter_map(|id| access(unfolding.event(id))).collect()
 }

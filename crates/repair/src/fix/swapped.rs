@@ -1,7 +1,7 @@
 //! Accesses of one thread to the same data that a move swaps, of which one writes: then the thread computes something else.
 //! What allocates memory and gives it back computes nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_program::program::LocationRole;
 use fencepost_program::unfolding::{Event, Unfolding};
@@ -9,6 +9,7 @@ use fencepost_program::{EventId, LocationId, ThreadId};
 
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Litmus;
+use fencepost_syntax::short::ShortText;
 
 use crate::edit::{Change, Edit};
 use crate::scene::anchor::instruction_at;
@@ -18,53 +19,57 @@ use crate::scene::statement::has;
 type Access = (u32, u32);
 
 /// The first before the second.
-type Ordered = BTreeSet<(ThreadId, LocationId, Access, Access)>;
+pub(super) type Ordered = BTreeSet<(ThreadId, ShortText, Access, Access)>;
 
-/// Whether one of the moves among these changes does that.
-pub(super) fn is_any(litmus: &Litmus, before: &Unfolding, after: &Unfolding, edits: &[&Edit]) -> bool {
+/// What is moved: the thread, and where it stands in the text.
+pub(super) fn moved(edits: &[&Edit]) -> BTreeSet<(ThreadId, u32)> {
     let moved = edits.iter().filter_map(|edit| match &edit.change {
         Change::Move { span, to, .. } => Some((to.thread, span.start)),
         _ => None,
     });
+    moved.collect()
+}
+
+/// Whether one of the moves does that, of a test in which accesses stand in this order.
+pub(super) fn is_any(litmus: &Litmus, was: &Ordered, after: &Unfolding, moved: &BTreeSet<(ThreadId, u32)>) -> bool {
     let allocates = |(thread, at): &(ThreadId, u32)| {
         let own = instruction_at(litmus, *thread, Span::new(*at, *at));
         own.is_some_and(|(_, own)| own.opcode.node == "tcgen05" && (has(own, "alloc") || has(own, "dealloc")))
     };
-    let moved: BTreeSet<(ThreadId, u32)> = moved.collect();
-    if moved.is_empty() {
-        return false;
-    }
-    let (was, is) = (ordered(before, &moved), ordered(after, &moved));
-    was.iter().any(|(thread, location, first, second)| {
-        let turned = (*thread, *location, *second, *first);
-        let is_turned = is.contains(&turned) && !was.contains(&turned);
+    let is_moved = |thread: ThreadId, span: u32| moved.contains(&(thread, span));
+    ordered(after, &is_moved).iter().any(|now @ (thread, location, first, second)| {
+        let turned = (*thread, location.clone(), *second, *first);
+        let is_turned = was.contains(&turned) && !was.contains(now);
         is_turned && ![first, second].iter().any(|access| allocates(&(*thread, access.0)))
     })
 }
 
-/// The accesses that conflict with one that is moved, in the order of their instructions.
-fn ordered(unfolding: &Unfolding, moved: &BTreeSet<(ThreadId, u32)>) -> Ordered {
-    let all: Vec<(EventId, &Event)> =
-        (0..unfolding.events.len()).map(EventId::new).map(|id| (id, unfolding.event(id))).collect();
-    let is_data = |event: &Event| {
-        event.location().is_some_and(|location| unfolding.locations[location.index()].role == LocationRole::Data)
-    };
-    let accesses: Vec<(EventId, &Event)> = all.into_iter().filter(|(_, event)| is_data(event)).collect();
+/// The accesses that conflict with one of these, in the order of their instructions.
+pub(super) fn ordered(unfolding: &Unfolding, is_own: &dyn Fn(ThreadId, u32) -> bool) -> Ordered {
+    // A tensor map is data too: copies read it.
+    let is_data = |location: LocationId| unfolding.locations[location.index()].role != LocationRole::Mbarrier;
+    let mut accesses: BTreeMap<(ThreadId, LocationId), Vec<EventId>> = BTreeMap::new();
+    for id in (0..unfolding.events.len()).map(EventId::new) {
+        let event = unfolding.event(id);
+        if let (Some(thread), Some(location)) = (event.thread, event.location().filter(|it| is_data(*it))) {
+            accesses.entry((thread, location)).or_default().push(id);
+        }
+    }
     let mut found = Ordered::new();
-    for (one, own) in &accesses {
-        let Some(thread) = own.thread.filter(|thread| moved.contains(&(*thread, own.span.start))) else { continue };
-        for (other, its) in &accesses {
-            let conflict = its.thread == Some(thread)
-                && its.location() == own.location()
-                && its.span.start != own.span.start
-                && (own.is_write() || its.is_write());
-            let (true, Some(location)) = (conflict, own.location()) else { continue };
-            let (access, its) = ((own.span.start, own.iteration), (its.span.start, its.iteration));
-            if precedes(unfolding, *one, *other) {
-                found.insert((thread, location, access, its));
-            }
-            if precedes(unfolding, *other, *one) {
-                found.insert((thread, location, its, access));
+    for ((thread, location), all) in accesses {
+        let name = || unfolding.locations[location.index()].name.clone();
+        for one in all.iter().filter(|id| is_own(thread, unfolding.event(**id).span.start)) {
+            let own = unfolding.event(*one);
+            let conflicts = |its: &Event| its.span.start != own.span.start && (own.is_write() || its.is_write());
+            for other in all.iter().filter(|id| conflicts(unfolding.event(**id))) {
+                let its = unfolding.event(*other);
+                let (access, its) = ((own.span.start, own.iteration), (its.span.start, its.iteration));
+                if precedes(unfolding, *one, *other) {
+                    found.insert((thread, name(), access, its));
+                }
+                if precedes(unfolding, *other, *one) {
+                    found.insert((thread, name(), its, access));
+                }
             }
         }
     }

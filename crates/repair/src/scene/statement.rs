@@ -4,7 +4,7 @@ use fencepost_program::ThreadId;
 use fencepost_program::sections;
 use fencepost_report::site::Site;
 use fencepost_syntax::Span;
-use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 
 use crate::scene::Scene;
@@ -113,5 +113,20 @@ pub(crate) fn section(instruction: &Instruction) -> &'static str {
         "barrier" => sections::BARRIER_CLUSTER,
         "griddepcontrol" => sections::GRIDDEPCONTROL,
         _ => sections::PATTERNS,
+    }
+}
+
+/// The registers of an operand. Those of an address count too: it may be computed between.
+pub(crate) fn named(operand: &Operand, all: &mut Vec<String>) {
+    match operand {
+        Operand::Register(name) => all.push(name.to_string()),
+        Operand::Address(address) => {
+            named(&address.base.node, all);
+            address.rest.iter().for_each(|part| named(&part.node, all));
+        }
+        Operand::Offset(inner, _) | Operand::Negated(inner) => named(&inner.node, all),
+        Operand::Pair(one, other) => [one, other].iter().for_each(|part| named(&part.node, all)),
+        Operand::Vector(parts) | Operand::List(parts) => parts.iter().for_each(|part| named(&part.node, all)),
+        Operand::Symbol(_) | Operand::Integer(_) | Operand::Float(_) | Operand::Sink | Operand::Text(_) => {}
     }
 }

@@ -15,11 +15,11 @@ use fencepost_syntax::sorted::SharedSort as _;
 use super::place::{Effect, Level, Place, Weaker};
 use crate::edit::{Change, Edit, scope_word};
 use crate::fix::costs::Costs;
-use crate::fix::paths::moved::named;
 use crate::fix::space::{computes, plain};
 use crate::fix::strength::Strength;
 use crate::scene::anchor::instruction;
 use crate::scene::slots::{Unit, UnitKind, units};
+use crate::scene::statement::named;
 
 /// Loops that wait and do nothing else, and waits for earlier grids.
 pub(super) fn loops(test: &Test, costs: &Costs) -> Vec<Place> {

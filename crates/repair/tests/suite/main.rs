@@ -9,6 +9,7 @@
 
 mod advice;
 mod causes;
+mod fix_keeps;
 mod forgotten;
 mod in_flight;
 mod older_models;

@@ -46,7 +46,10 @@ pub fn text(report: &FixReport) -> String {
         let _ = writeln!(text, "  {} is to be {possible}, {because}", want.question);
     }
     if report.wants.is_empty() && report.answer == FixAnswer::Repaired {
-        text.push_str("  no condition says what it is to do: only races, hangs and broken rules were looked for\n");
+        text.push_str(
+            "  no condition says what it is to do (of an `exists` that sc does not answer, `--keep` and `--forbid` do): \
+             only races, hangs and broken rules were looked for\n",
+        );
     }
     if let Some(repair) = &report.repair {
         repaired(&mut text, report, repair);

@@ -95,6 +95,8 @@ pub(super) fn paths(test: &Test, space: &Space, fixing: &Fixing<'_>) -> Vec<Path
     maker.messages(&mut found);
     maker.together(&mut found);
     maker.barriers(&mut found);
+    let touches = |edit: &Edit| edit.change.touched(&test.litmus).into_iter().any(is_kept);
+    found.retain(|path| !path.edits.iter().any(touches));
     found.shared_sort_by_key(|path| path.cost);
     found
 }

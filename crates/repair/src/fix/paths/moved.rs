@@ -1,7 +1,7 @@
 //! An instruction of memory or synchronisation, or a loop that waits, a little further up or down.
 
 use fencepost_program::ThreadId;
-use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::litmus::Statement;
 
 use super::{Maker, Path};
@@ -9,7 +9,7 @@ use crate::edit::{Change, Moved};
 use crate::fix::space::computes;
 use crate::scene::anchor::instruction;
 use crate::scene::slots::{UnitKind, course, units};
-use crate::scene::statement::has;
+use crate::scene::statement::{has, named};
 
 /// How far an instruction is moved.
 const FAR: usize = 6;
@@ -72,21 +72,6 @@ fn share_a_register(one: &Instruction, other: &Instruction) -> bool {
     };
     let own = registers(one);
     registers(other).iter().any(|register| own.contains(register))
-}
-
-/// The registers of an operand. Those of an address count too: it may be computed between.
-pub(crate) fn named(operand: &Operand, all: &mut Vec<String>) {
-    match operand {
-        Operand::Register(name) => all.push(name.to_string()),
-        Operand::Address(address) => {
-            named(&address.base.node, all);
-            address.rest.iter().for_each(|part| named(&part.node, all));
-        }
-        Operand::Offset(inner, _) | Operand::Negated(inner) => named(&inner.node, all),
-        Operand::Pair(one, other) => [one, other].iter().for_each(|part| named(&part.node, all)),
-        Operand::Vector(parts) | Operand::List(parts) => parts.iter().for_each(|part| named(&part.node, all)),
-        Operand::Symbol(_) | Operand::Integer(_) | Operand::Float(_) | Operand::Sink | Operand::Text(_) => {}
-    }
 }
 
 #[cfg(test)]

@@ -3,15 +3,18 @@
 
 use fencepost_program::ThreadId;
 use fencepost_program::program::LocationRole;
+use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::litmus::Declaration;
 use fencepost_syntax::sorted::SharedSort as _;
 
 use super::{Maker, Path, gaps_and_end};
+use crate::edit::apply::declares_register;
 use crate::edit::{Change, Polled};
 use crate::fix::difference;
 use crate::fix::space::plain;
-use crate::scene::anchor::{Anchor, instruction};
-use crate::scene::statement::has;
+use crate::scene::anchor::{Anchor, Side, instruction, position};
+use crate::scene::statement::{has, named};
 
 /// Messages that are tried.
 const MOST_MESSAGES: usize = 256;
@@ -34,7 +37,9 @@ impl Maker<'_> {
     /// A wait for a phase of an mbarrier, an arrival that is counted or not, the end of its life.
     fn of_mbarriers(&self, anchor: Anchor, found: &mut Vec<Path>) {
         let scope = if self.has_clusters() { ".acquire.cluster" } else { "" };
-        let (addresses, parities) = self.registers(anchor.thread);
+        let (mut addresses, mut parities) = self.registers(anchor.thread);
+        addresses.retain(|register| self.is_set(anchor, register));
+        parities.retain(|register| self.is_set(anchor, register));
         let names: Vec<String> = self.mbarriers().into_iter().map(str::to_owned).collect();
         let parities: Vec<String> = ["0", "1"].map(str::to_owned).into_iter().chain(parities).collect();
         for name in names.iter().chain(&addresses) {
@@ -89,6 +94,21 @@ impl Maker<'_> {
             }
         }
         (addresses, parities)
+    }
+
+    /// Whether a register has a value at a place, by the order of the text.
+    fn is_set(&self, anchor: Anchor, register: &str) -> bool {
+        let litmus = &self.test.litmus;
+        let declared = |it: &Spanned<Declaration>| declares_register(&it.node, anchor.thread, register);
+        let Some(at) = position(litmus, anchor.thread, anchor.span) else { return false };
+        let before = at + usize::from(anchor.side == Side::After);
+        let writes = |own: &Instruction| {
+            let mut written = Vec::new();
+            own.operands.iter().take(1).for_each(|operand| named(&operand.node, &mut written));
+            written.iter().any(|name| name == register)
+        };
+        let mut body = litmus.threads[anchor.thread.index()].body.iter().take(before).filter_map(instruction);
+        litmus.declarations.iter().any(declared) || body.any(writes)
     }
 
     /// Whether an operand is the address of an mbarrier, or of an array of them.

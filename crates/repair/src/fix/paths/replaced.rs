@@ -11,8 +11,13 @@ use crate::fix::space::{Space, plain};
 impl Maker<'_> {
     pub(super) fn replacements(&self, thread: ThreadId, own: &Instruction, space: &Space, found: &mut Vec<Path>) {
         let starts = |word: &str| own.modifiers.iter().any(|it| it.node.starts_with(word));
-        let is_fence = own.opcode.node == "fence" || starts("fence") || starts("wait");
-        if !is_fence || own.opcode.node == "mbarrier" || own.guard.is_some() {
+        // The half of a barrier is no wait by itself.
+        let is_fence = match own.opcode.node.as_str() {
+            "fence" => true,
+            "cp" | "wgmma" | "tcgen05" => starts("fence") || starts("wait"),
+            _ => false,
+        };
+        if !is_fence || own.guard.is_some() {
             return;
         }
         let text = self.test.instruction_text(own.span());

@@ -29,7 +29,7 @@ impl Alternate {
     pub(crate) fn apply(&self, work: &mut Work) -> Option<()> {
         match &self.place {
             Placed::New { at, before, wait, label } => {
-                work.put(at, parsed(&format!("{before}{label}: {wait};\n@!%waited bra {label};"))?)?;
+                work.put(at, parsed(&work.poll(at.thread, before, (wait, label))?)?)?;
             }
             Placed::Instead { at, before, by } => {
                 if !before.is_empty() {
