@@ -159,7 +159,11 @@ impl<'o> Oracle<'o> {
         if let Some(known) = self.known.borrow().get(name) {
             return known.clone();
         }
-        let judged = self.limited(|| self.look(edits));
+        let judged = match self.limited(|| self.look(edits)) {
+            // A change to something that no model here knows, of a test that is known.
+            Judged::Open(Why::Unsupported { .. }) if !edits.is_empty() => Judged::Lost,
+            judged => judged,
+        };
         if !matches!(judged, Judged::Open(_)) {
             self.known.borrow_mut().insert(name.to_vec(), judged.clone());
         }

@@ -366,9 +366,19 @@ impl<'r> Run<'r> {
         let of_path = search.path.edits.iter().zip(&search.path.each).map(|(edit, cost)| (vec![edit], *cost));
         let of_space = chosen.choices.iter().map(|at| {
             let option = &self.space.options[*at];
-            (option.edits.iter().collect(), self.space.costs[*at])
+            (option.edits.iter().collect::<Vec<&Edit>>(), self.space.costs[*at])
         });
-        let pieces: Vec<(Vec<&Edit>, u32)> = of_path.chain(of_space).collect();
+        let mut pieces: Vec<(Vec<&Edit>, u32)> = of_path.collect();
+        for (edits, cost) in of_space {
+            // A number and a word of one instruction are told as one change of it.
+            match pieces.iter_mut().find(|(own, _)| told::is_of_one(own, &edits)) {
+                Some((own, total)) => {
+                    own.extend(edits);
+                    *total += cost;
+                }
+                None => pieces.push((edits, cost)),
+            }
+        }
         let groups: Vec<Vec<&Edit>> = pieces.iter().map(|(edits, _)| edits.clone()).collect();
         let texts = text::of_groups(&groups, &test.litmus, &test.source);
         let text = texts.as_ref().and_then(|texts| text::applied(&test.source.text, texts.iter().flatten()));

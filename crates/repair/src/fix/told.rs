@@ -38,7 +38,10 @@ pub(super) fn told(test: &Test, edits: &[&Edit]) -> Option<What> {
         Change::Replace { thread, span, by } => What::Replaced {
             at: line(*thread, *span),
             was: test.instruction_text(*span),
-            is: by.trim_end_matches(';').to_owned(),
+            is: match edits {
+                [_] => by.trim_end_matches(';').to_owned(),
+                _ => spelled(test, edits, *thread, *span)?,
+            },
         },
         Change::Remove { thread, span } => {
             What::Removed { at: line(*thread, *span), was: test.instruction_text(*span) }
@@ -67,6 +70,19 @@ pub(super) fn told(test: &Test, edits: &[&Edit]) -> Option<What> {
         }
         Change::Append { .. } | Change::Alternate(_) | Change::Again(_) => What::Several { parts: parts(test, edits)? },
     })
+}
+
+/// Whether one puts something in the place of an instruction, and the other gives it words.
+pub(super) fn is_of_one(one: &[&Edit], other: &[&Edit]) -> bool {
+    let place = |edits: &[&Edit]| match edits.first().map(|edit| &edit.change) {
+        Some(Change::Replace { thread, span, .. }) => Some((*thread, *span, true)),
+        Some(Change::Strengthen { thread, span, .. }) => Some((*thread, *span, false)),
+        _ => None,
+    };
+    match (place(one), place(other)) {
+        (Some((thread, span, true)), Some((its, at, false))) => (thread, span) == (its, at),
+        _ => false,
+    }
 }
 
 /// What comes at several places, each with the instruction whose place it takes, if it does.

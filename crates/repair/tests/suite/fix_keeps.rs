@@ -102,7 +102,10 @@ fn one_instruction_may_get_a_number_and_a_word() {
          mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p, [m], 1;\n@!%p bra W;\nld.shared.u32 %r, [d];\n}\n\
          forall (P1:%r = 1)\n",
     );
-    assert_eq!(found.report.repair.map(|repair| (repair.cost, repair.cheapest)), Some((3, true)));
+    let is = "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p, [m], 0";
+    let told = |what: &&What| matches!(what, What::Replaced { is: its, .. } if its == is);
+    assert!(matches!(changes(&found.report).as_slice(), [what] if told(what)), "{:?}", found.report.repair);
+    assert_eq!(found.report.repair.as_ref().map(|repair| (repair.cost, repair.cheapest)), Some((3, true)));
     let text = found.text.expect("a repaired text");
     assert!(text.contains("mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p, [m], 0;"), "{text}");
 }
