@@ -228,7 +228,7 @@ pub(crate) fn declares_register(declaration: &Declaration, thread: ThreadId, nam
 }
 
 /// The number that one of the declarations gives.
-fn given<'l>(litmus: &'l mut Litmus, is_own: impl Fn(&Declaration) -> bool) -> Option<&'l mut i128> {
+fn given(litmus: &mut Litmus, is_own: impl Fn(&Declaration) -> bool) -> Option<&mut i128> {
     let own = litmus.declarations.iter_mut().find(|declaration| is_own(&declaration.node))?;
     let value = match &mut own.node {
         Declaration::Location { value, .. } => value.as_mut()?,
