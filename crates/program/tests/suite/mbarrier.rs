@@ -123,7 +123,11 @@ fn what_a_wait_was_answered() {
     // By trace: answered no, answered yes.
     assert_eq!(constraints("mbarrier.test_wait.parity.b64 %p1, [b], 0;"), [[yes, no], [no, yes]]);
     assert_eq!(constraints("mbarrier.test_wait.parity.b64 %p1, [b], 1;"), [[no, yes], [yes, no]]);
-    assert_eq!(constraints("mbarrier.test_wait.b64 %p1, [b], 1;"), [[yes, no], [no, yes]], "a token of phase 0");
+    assert_eq!(
+        constraints("mov.b64 %t, 1; mbarrier.test_wait.b64 %p1, [b], %t;"),
+        [[yes, no], [no, yes]],
+        "a token of phase 0"
+    );
     let patient = constraints("mbarrier.try_wait.parity.b64 %p1, [b], 0;");
     assert_eq!(patient, [[None, no], [None, yes]], "the time may be up");
     let polled = constraints("L0: mbarrier.try_wait.parity.b64 %p1, [b], 0; @!%p1 bra L0;");
