@@ -257,8 +257,9 @@ mod tests {
             asked: 4,
         };
         let told = text(&report);
-        assert!(told.contains("repaired, best found (cost 3)\n  `.launch 0 -> 1` is declared (cost 3)\n"), "{told}");
-        assert!(told.contains("  or, as cheap: `.launch 0 -> 1` is declared\n"), "{told}");
+        assert!(told.contains("repaired, best found (cost 3)\n  no condition says what it is to do"), "{told}");
+        assert!(told.contains("\n  declare `.launch 0 -> 1` (cost 3)\n"), "{told}");
+        assert!(told.contains("  or, as cheap: declare `.launch 0 -> 1`\n"), "{told}");
         assert!(told.contains("cheaper ones among 9 changes were not decided (4 changed tests checked)"), "{told}");
     }
 
