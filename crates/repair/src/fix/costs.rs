@@ -93,5 +93,7 @@ mod tests {
         let costs = Costs::with("fence.sc\tgpu\t7\tcheap here\n").expect("sound");
         assert_eq!((costs.of("fence.sc", "gpu"), costs.of("fence.sc", "cta")), (7, 16));
         assert_eq!(Costs::with("# ours\nfence.sc\tgpu\tmuch\n").expect_err("no number").line, 2);
+        let unknown = "fence.sc\tgpu\t7\tours\nfence.full\tgpu\t9\tno such row\n";
+        assert_eq!(Costs::with(unknown).expect_err("no such row").line, 2);
     }
 }

@@ -122,7 +122,7 @@ fn one(input: &Input, bytes: Vec<u8>, texts: &mut Vec<Text>, exit: &mut Exit) {
         )),
         Container::Text if name.ends_with(".litmus") => refuse(&format!("is a litmus test: `fencepost check {name}`")),
         Container::Text if name.ends_with(".toml") => refuse(&format!(
-            "is no PTX; a launch file stands behind the module: `fencepost kernel FILE.ptx --launch {name}`"
+            "is no PTX; name a launch file after the module: `fencepost kernel FILE.ptx --launch {name}`"
         )),
         Container::Text if !has(&bytes, ".version") && has(&bytes, "triton") => {
             refuse("is no PTX; if it is a Triton program, run it, and check ~/.triton/cache")
