@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{Folder, Run, fencepost};
+use crate::common::{Folder, Run, fencepost, fencepost_with_input};
 use crate::docs::root;
 
 const MP: &str = "PTX MP // message passing\n{ x = 0; y = 0; }\nP0@cta 0, gpu 0 {\n  st.relaxed.gpu.u32 [x], 1;   // \
@@ -55,6 +55,20 @@ fn a_test_with_a_recovery_program_is_written() {
     let diff = fixed(&text, &["--diff"]);
     assert_eq!(diff.code, 0, "{}{}", diff.out, diff.err);
     assert!(diff.out.contains("+  st.global.u32 [valid], 1;\n   st.global.u32 [value], 7;"), "{}", diff.out);
+}
+
+/// A row without its semicolon has no place for another one.
+#[test]
+fn what_cannot_be_written_is_not_called_repaired() {
+    let text = "PTX t\n{ .shared .u32 s = 0; .shared .mbarrier m = 1; }\nP0@cta 0 {\n\
+                mbarrier.arrive.shared::cta.b64 _, [m]   // early\nst.shared.u32 [s], 1\n}\nP1@cta 0 {\n\
+                ld.shared.u32 %r, [s]\n}\nforall (P1:%r = 1)\n";
+    for (arguments, code) in [(&[][..], 0), (&["--write"][..], 3)] {
+        let run = fixed(text, arguments);
+        assert!(run.code == code && run.out.contains("has no place for the changes"), "{}{}", run.out, run.err);
+    }
+    let piped = fencepost_with_input(&Folder::new(), &["fix", "-", "--write"], MP.as_bytes());
+    assert_eq!(piped.code, 2, "{}{}", piped.out, piped.err);
 }
 
 #[test]
