@@ -1,7 +1,7 @@
 //! Bad executions that were found, tried again in changed tests.
 //!
 //! A change that only takes executions away leaves most of them: a bad execution of one test is one of the changed test too,
-//! with the events that were put in, unless the model rules it out there. So before a changed test is searched, each
+//! with events put in, moved or taken away, unless the model rules it out there. So before a changed test is searched, each
 //! counterexample is followed in it: the same traces, and the same writes that are read from. Whatever is found so is an
 //! execution of the changed test and bad, so the answer is as good as that of a search; where none is found nothing is known.
 
@@ -20,9 +20,10 @@ use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::Options;
 use fencepost_check::session::Session;
 use fencepost_program::program::{Condition, Program};
-use fencepost_program::unfolding::{Event, TraceEnd, Unfolding};
+use fencepost_program::unfolding::{Event, Trace, TraceEnd, Unfolding};
 use fencepost_program::{EventId, LocationId, ThreadId, TraceId};
 use fencepost_syntax::Span;
+use fencepost_syntax::limits;
 use fencepost_syntax::sorted::SharedSort as _;
 
 use super::effort;
@@ -34,6 +35,8 @@ const MOST: usize = 8;
 const MOST_OF_ONE: usize = 4;
 /// Work for following one, in the engine's units: there is little to choose.
 const WORK: u64 = 4_000;
+/// For following them all: where it takes more, a search is as soon done.
+const WORK_OF_ALL: u64 = 50_000;
 
 /// What is wrong with an execution.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +50,7 @@ enum Bad {
 }
 
 /// An event by what is the same in a changed test: its instruction, and what it does to which location.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Step {
     span: Span,
     reads: bool,
@@ -64,7 +67,8 @@ impl Step {
 /// The way of one thread.
 #[derive(Clone, Debug)]
 struct Way {
-    steps: Vec<Step>,
+    /// With their numbers, ascending: what comes several times in the order in which it comes.
+    steps: Vec<(Step, usize)>,
     end: std::mem::Discriminant<TraceEnd>,
 }
 
@@ -87,6 +91,9 @@ struct Counterexample {
     /// How often loops were unrolled for it.
     bound: u32,
 }
+
+/// Per step the event that takes it; none where it was taken away.
+type Followed = Vec<Option<EventId>>;
 
 /// A bad execution, and the two accesses of a race.
 type Found = (Bad, Shown, Option<(EventId, EventId)>);
@@ -148,11 +155,12 @@ impl Counterexamples {
         let mut bounds: Vec<u32> = self.0.iter().map(|one| one.bound).collect();
         bounds.shared_sort();
         bounds.dedup();
+        let end = limits::work().saturating_add(WORK_OF_ALL);
         for bound in bounds {
             // What they share is unfolded once.
             let options = Options { bound, ..options.clone() };
             let session = Session::new(program, model, &options);
-            let of_bound = |one: &Counterexample| one.bound == bound && one.survives(&session);
+            let of_bound = |one: &Counterexample| one.bound == bound && limits::work() < end && one.survives(&session);
             if let Some(at) = self.0.iter().position(of_bound) {
                 self.0[..=at].rotate_right(1);
                 return true;
@@ -181,8 +189,7 @@ impl Counterexample {
         let event = |id: EventId| of.events.get(id.index());
         let way = |trace: &TraceId| {
             let trace = of.traces.get(trace.index())?;
-            let steps = trace.events.iter().map(|id| event(*id).map(Step::of)).collect::<Option<Vec<Step>>>()?;
-            Some(Way { steps, end: std::mem::discriminant(&trace.end) })
+            Some(Way { steps: steps(of, trace)?, end: std::mem::discriminant(&trace.end) })
         };
         let which = |id: EventId| {
             let event = event(id)?;
@@ -218,15 +225,16 @@ impl Counterexample {
     /// Its ways in another unfolding.
     fn followed(&self, unfolding: &Unfolding) -> Option<Ways> {
         let threads = unfolding.threads.iter().map(|thread| &*thread.traces);
-        let found: Option<Vec<(TraceId, Vec<EventId>)>> =
+        let found: Option<Vec<(TraceId, Followed)>> =
             self.ways.iter().zip(threads).map(|(way, traces)| way.followed(unfolding, traces)).collect();
         let found = found.filter(|found| found.len() == unfolding.threads.len())?;
         let event = |which: Which| match which {
             Which::Init(location) => unfolding.locations.get(location.index()).map(|location| location.init),
-            Which::Step { thread, at } => found.get(thread)?.1.get(at).copied(),
+            Which::Step { thread, at } => *found.get(thread)?.1.get(at)?,
         };
+        // What a change takes away reads no more, and is not read from.
         let source = |(read, write): &(Which, Which)| Some((event(*read)?, event(*write)?));
-        let mut sources: Vec<(EventId, EventId)> = self.sources.iter().map(source).collect::<Option<_>>()?;
+        let mut sources: Vec<(EventId, EventId)> = self.sources.iter().filter_map(source).collect();
         sources.shared_sort();
         Some(Ways { traces: found.into_iter().map(|(trace, _)| trace).collect(), sources })
     }
@@ -267,24 +275,39 @@ impl Counterexample {
     }
 }
 
+/// The events of a trace by what is the same in a changed test, as [`Way::steps`] has them.
+fn steps(of: &Unfolding, trace: &Trace) -> Option<Vec<(Step, usize)>> {
+    let step = |(at, id): (usize, &EventId)| Some((Step::of(of.events.get(id.index())?), at));
+    let mut steps: Vec<(Step, usize)> = trace.events.iter().enumerate().map(step).collect::<Option<_>>()?;
+    steps.shared_sort();
+    Some(steps)
+}
+
 impl Way {
-    /// The trace of these that takes the same steps, and otherwise only what was put in.
-    fn followed(&self, unfolding: &Unfolding, traces: &[TraceId]) -> Option<(TraceId, Vec<EventId>)> {
-        traces.iter().find_map(|id| {
-            let trace = unfolding.traces.get(id.index())?;
-            if std::mem::discriminant(&trace.end) != self.end {
-                return None;
+    /// The trace of these that takes the same steps, in whatever order, but for those that were taken away, and otherwise only
+    /// what was put in. Where several do, the one with the most of them.
+    fn followed(&self, unfolding: &Unfolding, traces: &[TraceId]) -> Option<(TraceId, Followed)> {
+        let traces = traces.iter().filter_map(|id| {
+            let trace =
+                unfolding.traces.get(id.index()).filter(|trace| std::mem::discriminant(&trace.end) == self.end)?;
+            let found = self.found(&trace.events, &steps(unfolding, trace)?)?;
+            Some((*id, found))
+        });
+        traces.min_by_key(|(_, found)| found.iter().filter(|step| step.is_none()).count())
+    }
+
+    /// The steps among those of a trace; None where it takes others.
+    fn found(&self, events: &[EventId], steps: &[(Step, usize)]) -> Option<Followed> {
+        let mut found = vec![None; self.steps.len()];
+        let mut own = self.steps.iter().peekable();
+        for (step, at) in steps {
+            while own.next_if(|(own, _)| own < step).is_some() {}
+            match own.next_if(|(own, _)| own == step) {
+                Some((_, number)) => *found.get_mut(*number)? = events.get(*at).copied(),
+                None if step.span != Span::default() => return None,
+                None => {}
             }
-            let mut taken = Vec::with_capacity(self.steps.len());
-            for id in &trace.events {
-                let step = Step::of(unfolding.events.get(id.index())?);
-                if self.steps.get(taken.len()) == Some(&step) {
-                    taken.push(*id);
-                } else if step.span != Span::default() {
-                    return None;
-                }
-            }
-            (taken.len() == self.steps.len()).then_some((*id, taken))
-        })
+        }
+        Some(found)
     }
 }

@@ -13,6 +13,14 @@ const FINDING: u64 = 8_000_000;
 const PROVING: u64 = 1_000_000;
 /// For one changed test, and for one way to confirm a repair.
 const ONE: u64 = 2_500_000;
+/// For repairs that only order what is there, before others are looked for.
+const QUICK: u64 = 500_000;
+/// A proof that has taken so much is not gone on with where the rest of it is expected to take more than so many times what is
+/// left. Before, it may find what is cheaper, and then little is left to ask.
+const HOPELESS_FROM: u64 = PROVING / 4;
+const HOPELESS: u64 = 4;
+/// For a change of paths by itself: of many that are tried one after the other most are soon decided.
+const ALONE: u64 = 250_000;
 /// For enumeration alone. It answers soon or not at all: of the repairs of `corpus/pairs.tsv` none took it more than 10,000.
 const ENUMERATING: u64 = 500_000;
 /// For what the proposers of `check` know.
@@ -24,6 +32,8 @@ const ADVICE: u64 = 200_000;
 /// For each event of a changed test in which a bad execution is followed, and of one that is searched.
 const FOLLOWED: u64 = 1;
 const SEARCHED: u64 = 16;
+/// Relations are matrices: so many events more make each of them as much dearer again.
+const ROWS: u64 = 256;
 
 /// Where the search ends.
 pub(super) struct Effort {
@@ -58,10 +68,34 @@ impl Effort {
         self.end.set(self.last.map(|last| last.min(limits::work().saturating_add(PROVING))));
     }
 
+    /// The end of what is done from now on, as far as it may take; what was the end is given back.
+    pub(super) fn begin_quick(&self) -> Option<u64> {
+        let before = self.end.get();
+        self.end.set(before.map(|end| end.min(limits::work().saturating_add(QUICK))));
+        before
+    }
+
+    pub(super) fn end_quick(&self, before: Option<u64>) {
+        self.end.set(before);
+    }
+
+    /// Whether so many questions more, each like those that took `spent` together, are far too many.
+    pub(super) fn is_hopeless(&self, spent: u64, asked: u64, left: u64) -> bool {
+        let expected = (spent / asked.max(1)).saturating_mul(left);
+        spent >= HOPELESS_FROM
+            && self.end.get().is_some_and(|end| expected / HOPELESS > end.saturating_sub(limits::work()))
+    }
+
     /// The limits of one question.
     pub(super) fn question(&self) -> Option<Entered> {
         let end = self.end.get()?;
         Some(limits::enter_work(end.saturating_sub(limits::work()).min(ONE)))
+    }
+
+    /// Those of a change of paths by itself.
+    pub(super) fn alone(&self) -> Option<Entered> {
+        let end = self.end.get()?;
+        Some(limits::enter_work(end.saturating_sub(limits::work()).min(ALONE)))
     }
 
     /// Those of a question about a repair, which is asked even where the search is over.
@@ -77,10 +111,15 @@ impl Effort {
 
 /// Counts what engines do not before they search: the unfolding itself, and what is fixed in the model over it.
 pub(super) fn searched(unfolding: &Unfolding) {
-    limits::count(unfolding.events.len() as u64 * SEARCHED);
+    count(unfolding, SEARCHED);
 }
 
 /// The same for a bad execution that is followed.
 pub(super) fn followed(unfolding: &Unfolding) {
-    limits::count(unfolding.events.len() as u64 * FOLLOWED);
+    count(unfolding, FOLLOWED);
+}
+
+fn count(unfolding: &Unfolding, each: u64) {
+    let events = unfolding.events.len() as u64;
+    limits::count(events * each * (ROWS + events) / ROWS);
 }

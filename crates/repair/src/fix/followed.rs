@@ -2,14 +2,17 @@
 //! what is found so is found by a search too.
 
 use fencepost_check::{LoadedModel, Models, Options, Test, load};
-use fencepost_syntax::Source;
+use fencepost_program::ThreadId;
+use fencepost_syntax::{Source, Span};
 
 use super::compare::program;
 use super::oracle::{Judged, Oracle};
 use super::space::Space;
 use super::want::{Want, wants};
 use super::{Because, Costs};
+use crate::edit::{Change, Edit, Moved};
 use crate::random::Random;
+use crate::scene::anchor::{Anchor, Side};
 
 const MESSAGE: &str = "PTX message\n{ x = 0; y = 0; }\nP0@cta 0, gpu 0 {\n  st.weak.u32 [x], 1;\n  st.relaxed.gpu.u32 [y], \
                        1;\n}\nP1@cta 1, gpu 0 {\n  ld.relaxed.gpu.u32 %r0, [y];\n  ld.weak.u32 %r1, [x];\n}\n~exists \
@@ -59,6 +62,27 @@ fn an_execution_that_one_option_leaves_is_found_with_it() {
             let edits = followed.space.edits(&[at]);
             assert!(oracle.is_shown_wrong(&[at], &edits), "{:?} of {text}", edits[0].change);
         }
+    }
+}
+
+#[test]
+fn an_execution_is_followed_where_something_moved_or_went() {
+    let text = MESSAGE.replace("y = 0;", "y = 0; z = 0;").replace("  ld.weak", "  ld.weak.u32 %r2, [z];\n  ld.weak");
+    let followed = Followed::new(&text);
+    let oracle = followed.knowing();
+    let span = |code: &str| {
+        let start = text.find(code).expect("an instruction of the test");
+        Span::new(start as u32, (start + code.len()) as u32)
+    };
+    let (data, flag) = (span("st.weak.u32 [x], 1"), span("st.relaxed.gpu.u32 [y], 1"));
+    let to = Anchor { thread: ThreadId(0), span: flag, side: Side::After };
+    let moved = Change::Move { span: data, to, what: Moved::Synchronisation };
+    let gone = Change::Remove { thread: ThreadId(1), span: span("ld.weak.u32 %r2, [z]") };
+    // The flag is what the first read reads from: without it nothing is known.
+    let needed = Change::Remove { thread: ThreadId(0), span: flag };
+    for (number, (change, is_found)) in [(moved, true), (gone, true), (needed, false)].into_iter().enumerate() {
+        let edit = Edit { change, reason: None, section: "", cost: 0 };
+        assert_eq!(oracle.is_shown_wrong(&[number], &[&edit]), is_found, "{:?}", edit.change);
     }
 }
 

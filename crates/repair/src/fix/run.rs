@@ -216,11 +216,19 @@ impl<'r> Run<'r> {
         let is_guess = |version: &usize| (1..=self.guesses).contains(version);
         let mut order: Vec<usize> = (0..self.versions.len()).filter(|version| !is_guess(version)).collect();
         order.shared_sort_by_key(|version| self.versions[*version].cost);
-        for version in order {
+        let begun = limits::work();
+        for (asked, version) in order.iter().copied().enumerate() {
             if self.versions[version].cost >= state.below() {
                 break;
             }
             if self.is_late(state) {
+                return;
+            }
+            let left =
+                order[asked..].iter().take_while(|version| self.versions[**version].cost < state.below()).count();
+            let spent = limits::work() - begun;
+            if state.best.is_some() && self.oracle.effort.is_hopeless(spent, asked as u64, left as u64) {
+                state.open.get_or_insert(Why::Size(Undecided::Search));
                 return;
             }
             let below = state.below();

@@ -80,13 +80,23 @@ impl<'s> Search<'s> {
 
     /// The change of paths alone, if that is a repair.
     pub(super) fn alone(&mut self) -> Option<Chosen> {
-        let is_one = !self.refuted.contains(&Vec::new()) && self.is_right(&[]);
+        let _entered = self.oracle.effort.alone();
+        let is_one = !self.refuted.contains(&Vec::new()) && self.judge(&[]) == Judged::Right;
         is_one.then(|| self.chosen(Vec::new()))
     }
 
     /// Some repair that costs less than this: the smallest set that rules out the bad executions that are known, asked about,
     /// and the same again with the bad execution that it has. Only the last asks for a search.
     pub(super) fn quick(&mut self, below: u32) -> Option<Chosen> {
+        let (end, open) = (self.oracle.effort.begin_quick(), self.open.take());
+        let found = self.ruling_out(below);
+        self.oracle.effort.end_quick(end);
+        // What was not decided in little time is asked about again.
+        self.open = open;
+        found
+    }
+
+    fn ruling_out(&mut self, below: u32) -> Option<Chosen> {
         let left = below.checked_sub(self.path.cost)?;
         let mut all = self.everything(left);
         all.shared_sort_by_key(|at| self.space.rank(*at));
