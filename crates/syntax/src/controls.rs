@@ -9,12 +9,19 @@ const BLOCK: usize = 64;
 #[inline(never)]
 pub fn may_occur(text: &str, expected: u8) -> bool {
     let is_suspicious = |byte: u8| {
-        byte < 0x20 && byte != b'\n' && byte != b'\t' && byte != expected || matches!(byte, 0x7f | 0xc2 | 0xd8 | 0xe2)
+        (byte < 0x20) & (byte != b'\n') & (byte != b'\t') & (byte != expected)
+            | (byte == 0x7f)
+            | (byte == 0xc2)
+            | (byte == 0xd8)
+            | (byte == 0xe2)
     };
     // Without a way out, so that several bytes are looked at with one instruction.
     let has_suspicious = |block: &[u8]| block.iter().fold(false, |found, byte| found | is_suspicious(*byte));
     let (blocks, rest) = text.as_bytes().as_chunks::<BLOCK>();
-    blocks.iter().any(|block| has_suspicious(block)) || has_suspicious(rest)
+    // What is left over is the end of one block more, which looks at some bytes again.
+    let last = text.as_bytes().last_chunk::<BLOCK>();
+    let in_rest = || last.map_or_else(|| has_suspicious(rest), |last| has_suspicious(last));
+    blocks.iter().any(|block| has_suspicious(block)) || in_rest()
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ fn alternatives(condition: &Condition, wanted: Wanted) -> Option<Vec<Vec<Literal
         Condition::True => Some(if is_wanted { vec![Vec::new()] } else { Vec::new() }),
         Condition::False => Some(if is_wanted { Vec::new() } else { vec![Vec::new()] }),
         Condition::Compare { op, left, right } => {
-            Some(vec![vec![(if is_wanted { *op } else { negated(*op) }, left, right)]])
+            Some(vec![vec![(if is_wanted { *op } else { op.negated() }, left, right)]])
         }
         Condition::Not(inner) => alternatives(inner, if is_wanted { Wanted::False } else { Wanted::True }),
         Condition::And(parts) if is_wanted => all_of(parts, wanted),
@@ -67,17 +67,6 @@ fn all_of(parts: &[Condition], wanted: Wanted) -> Option<Vec<Vec<Literal<'_>>>> 
         all = longer;
     }
     Some(all)
-}
-
-fn negated(op: Comparison) -> Comparison {
-    match op {
-        Comparison::Equal => Comparison::NotEqual,
-        Comparison::NotEqual => Comparison::Equal,
-        Comparison::Less => Comparison::GreaterEqual,
-        Comparison::GreaterEqual => Comparison::Less,
-        Comparison::Greater => Comparison::LessEqual,
-        Comparison::LessEqual => Comparison::Greater,
-    }
 }
 
 fn is_impossible(literals: &[Literal<'_>]) -> bool {

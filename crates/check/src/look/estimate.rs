@@ -1,10 +1,8 @@
 //! How large a search could be, from the unfolding alone: two to the power of [`Estimate::bits`] candidates. Only a
 //! guide for choosing an engine and for what is counted by default; no answer depends on it.
 
-use fencepost_program::LocationId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
-use fencepost_syntax::sorted::SortedMap;
 
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct Estimate {
@@ -17,23 +15,20 @@ pub struct Estimate {
 impl Estimate {
     pub fn new(unfolding: &Unfolding) -> Estimate {
         let traces: f64 = unfolding.threads.iter().map(|thread| log2(thread.traces.len())).sum();
-        let mut writes: SortedMap<LocationId, usize> = SortedMap::new();
-        let mut reads: SortedMap<LocationId, usize> = SortedMap::new();
+        // By location: writes and reads.
+        let mut accesses = vec![(0_usize, 0_usize); unfolding.locations.len()];
         let mut fences = 0;
         for event in &unfolding.events {
             match event.kind {
-                EventKind::Write { location, .. } => *writes.entry(location).or_default() += 1,
-                EventKind::Read { location, .. } => *reads.entry(location).or_default() += 1,
+                EventKind::Write { location, .. } => accesses[location.index()].0 += 1,
+                EventKind::Read { location, .. } => accesses[location.index()].1 += 1,
                 EventKind::Fence if event.tags.has(Tag::Sc) => fences += 1,
                 EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => {}
             }
         }
-        let reads_from: f64 = reads
-            .iter()
-            .map(|(location, &count)| count as f64 * log2(writes.get(location).copied().unwrap_or(1)))
-            .sum();
+        let reads_from: f64 = accesses.iter().map(|&(writes, reads)| reads as f64 * log2(writes)).sum();
         // The init write comes first: n writes have (n - 1)! orders.
-        let orders: f64 = writes.values().map(|&count| (2..count).map(log2).sum::<f64>()).sum();
+        let orders: f64 = accesses.iter().map(|&(writes, _)| (2..writes).map(log2).sum::<f64>()).sum();
         let fence_orders: f64 = (2..=fences).map(log2).sum();
         let may_not_exit = unfolding.traces.iter().any(|trace| trace.end != TraceEnd::Exit);
         Estimate { bits: traces + reads_from + orders + fence_orders, may_not_exit }

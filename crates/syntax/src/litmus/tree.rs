@@ -288,6 +288,19 @@ impl Comparison {
             same => same,
         }
     }
+
+    /// The comparison that holds where this one does not.
+    #[must_use]
+    pub fn negated(self) -> Comparison {
+        match self {
+            Comparison::Equal => Comparison::NotEqual,
+            Comparison::NotEqual => Comparison::Equal,
+            Comparison::Less => Comparison::GreaterEqual,
+            Comparison::LessEqual => Comparison::Greater,
+            Comparison::Greater => Comparison::LessEqual,
+            Comparison::GreaterEqual => Comparison::Less,
+        }
+    }
 }
 
 /// A leaf of a condition. Conditions name the same few things over and over: the name is shared.

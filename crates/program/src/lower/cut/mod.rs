@@ -40,6 +40,10 @@ fn fixed_parts(names: &Names, entry: &Name, uses: &Uses) -> Option<SortedSet<(i1
     if names.dialect != Dialect::X86 || entry.ty.is_none() || entry.role != LocationRole::Data || entry.step <= 0 {
         return None;
     }
+    let is_element = |scalar: &Scalar| scalar.offset == Some(0) && scalar.bytes() == entry.step;
+    if uses.scalars.iter().all(is_element) {
+        return Some(SortedSet::new());
+    }
     let parts: SortedSet<(i128, i128)> = uses.scalars.iter().map(Scalar::ends).collect::<Option<_>>()?;
     let mut last = 0;
     for (start, end) in &parts {
