@@ -109,8 +109,10 @@ pub(crate) fn read_regular(path: &Path) -> std::io::Result<Vec<u8>> {
 fn bounded(reader: impl Read, length: u64) -> std::io::Result<Vec<u8>> {
     /// What is longer is read in pieces: a file may say what it likes.
     const AT_ONCE: u64 = 1 << 20;
-    // A little more, so that the end is seen without asking for more room.
-    let mut bytes = Vec::with_capacity(length.min(AT_ONCE) as usize + 64);
+    // A little more, so that the end is seen without asking for more room; in few sizes, so that files of a folder get the room of
+    // those before.
+    let room = (length.min(AT_ONCE) as usize + 64).next_multiple_of(256);
+    let mut bytes = Vec::with_capacity(room);
     reader.take(LONGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LONGEST {
         return Err(std::io::Error::other(format!("it is longer than {} MiB", LONGEST >> 20)));

@@ -52,8 +52,7 @@ pub(crate) fn text(bytes: Vec<u8>) -> String {
 /// A file's name for people. A byte that is no UTF-8 is written `\xff`, and a backslash twice: two files never have the
 /// same name.
 pub(crate) fn name(name: &OsStr) -> String {
-    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'\\';
-    if let Some(plain) = name.to_str().filter(|name| name.as_bytes().iter().all(is_plain)) {
+    if let Some(plain) = name.to_str().filter(|name| controls::is_visible(name, b'\\')) {
         return plain.to_owned();
     }
     let mut text = String::new();

@@ -12,6 +12,17 @@ impl<T> Few<T> {
     pub(crate) fn one(item: T) -> Few<T> {
         Few::One([item])
     }
+
+    pub(crate) fn push(&mut self, item: T) {
+        *self = match std::mem::take(self) {
+            Few::One([first]) => Few::Many(vec![first, item]),
+            Few::Many(items) if items.is_empty() => Few::One([item]),
+            Few::Many(mut items) => {
+                items.push(item);
+                Few::Many(items)
+            }
+        };
+    }
 }
 
 impl<T> Default for Few<T> {

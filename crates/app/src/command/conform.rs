@@ -206,7 +206,10 @@ fn grouped(folder: &Path, rows: Vec<Row>, library: &Library, exit: &mut Exit) ->
         };
         let at = *known.entry(&row.file).or_insert(jobs.len());
         if at == jobs.len() {
-            let input = Input::File(folder.join(&row.file));
+            let mut path = PathBuf::with_capacity(folder.as_os_str().len() + 1 + row.file.len());
+            path.push(folder);
+            path.push(&row.file);
+            let input = Input::File(path);
             jobs.push(Job { input, name: row.file.clone(), rows: Vec::with_capacity(1) });
         }
         jobs[at].rows.push((side, row.property, Some(row.expected)));

@@ -83,6 +83,9 @@ pub struct Evaluator<'m> {
     /// By slot: whether its value depends on what is chosen, and the steps that are left to do for every choice.
     varies: Vec<bool>,
     live: [Vec<Step>; plan::LISTS],
+    /// Scratch for the beginning of a candidate: by slot, and by base as bits.
+    needed: Vec<bool>,
+    holding: Vec<u64>,
     /// What may end an evaluation in the middle. The values are then not to be believed.
     watch: Watch<'m>,
 }
@@ -98,6 +101,8 @@ pub(crate) struct Memory {
     judged: Vec<(u64, bool)>,
     varies: Vec<bool>,
     live: [Vec<Step>; plan::LISTS],
+    needed: Vec<bool>,
+    holding: Vec<u64>,
 }
 
 impl Memory {
@@ -123,7 +128,7 @@ impl<'m> Evaluator<'m> {
     /// The same in the memory of another evaluator, of which nothing is read.
     pub(crate) fn in_memory(model: &'m Model, roots: &[NodeId], memory: Memory) -> Evaluator<'m> {
         let Planned { plan, reductions } = model.plans.get(model, roots);
-        let Memory { data, slots, scratch, fresh, settled, judged, varies, live } = memory;
+        let Memory { data, slots, scratch, fresh, settled, judged, varies, live, needed, holding } = memory;
         Evaluator {
             model,
             plan,
@@ -139,13 +144,15 @@ impl<'m> Evaluator<'m> {
             judged,
             varies,
             live,
+            needed,
+            holding,
             watch: Watch::default(),
         }
     }
 
     pub(crate) fn into_memory(self) -> Memory {
-        let Evaluator { data, slots, scratch, fresh, settled, judged, varies, live, .. } = self;
-        Memory { data, slots, scratch, fresh, settled, judged, varies, live }
+        let Evaluator { data, slots, scratch, fresh, settled, judged, varies, live, needed, holding, .. } = self;
+        Memory { data, slots, scratch, fresh, settled, judged, varies, live, needed, holding }
     }
 
     /// Gives up in the middle of a long evaluation when the watch says so.

@@ -31,7 +31,7 @@ impl Reduced {
         self.lists.get(number).map_or(&[], Vec::as_slice)
     }
 
-    fn new(plan: &Plan, holding: &Holding) -> Reduced {
+    fn new(plan: &Plan, holding: &[u64]) -> Reduced {
         let mut holds = vec![false; plan.slot_count()];
         for (at, (slot, _)) in plan.static_bases.iter().chain(&plan.chosen_bases).enumerate() {
             holds[slot.index()] |= holding.get(at / 64).is_none_or(|word| word >> (at % 64) & 1 == 1);
@@ -63,14 +63,14 @@ impl Reduced {
 }
 
 impl Reductions {
-    pub(super) fn get(&self, plan: &Plan, holding: Holding) -> Arc<Reduced> {
+    pub(super) fn get(&self, plan: &Plan, holding: &[u64]) -> Arc<Reduced> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, reduced)) = known.iter().find(|(of, _)| *of == holding) {
+        if let Some((_, reduced)) = known.iter().find(|(of, _)| **of == *holding) {
             return Arc::clone(reduced);
         }
-        let reduced = Arc::new(Reduced::new(plan, &holding));
+        let reduced = Arc::new(Reduced::new(plan, holding));
         if known.len() < MOST {
-            known.push((holding, Arc::clone(&reduced)));
+            known.push((holding.into(), Arc::clone(&reduced)));
         }
         reduced
     }

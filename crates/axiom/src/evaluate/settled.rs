@@ -20,7 +20,9 @@ impl Evaluator<'_> {
     /// The steps that can give something for this candidate, whose bases are there; and which chosen bases can hold something.
     pub(super) fn reduced(&mut self, unfolding: &Unfolding, candidate: &Candidate) -> Arc<Reduced> {
         let plan = Arc::clone(&self.plan);
-        let mut holding = vec![0; (plan.static_bases.len() + plan.chosen_bases.len()).div_ceil(64)];
+        let mut holding = std::mem::take(&mut self.holding);
+        holding.clear();
+        holding.resize((plan.static_bases.len() + plan.chosen_bases.len()).div_ceil(64), 0);
         for (at, &(slot, _)) in plan.static_bases.iter().enumerate() {
             let holds = !kernel::is_empty(&self.data[self.range(slot)]);
             holding[at / 64] |= u64::from(holds) << (at % 64);
@@ -30,7 +32,9 @@ impl Evaluator<'_> {
             self.varies[slot.index()] = holds;
             holding[at / 64] |= u64::from(holds) << (at % 64);
         }
-        self.reductions.get(&plan, holding)
+        let reduced = self.reductions.get(&plan, &holding);
+        self.holding = holding;
+        reduced
     }
 
     /// Chooses the steps of every later evaluation of this candidate; what the traces fix is computed.
@@ -51,7 +55,9 @@ impl Evaluator<'_> {
                 }
             }
         }
-        let mut needed = vec![false; self.slots.len()];
+        let mut needed = std::mem::take(&mut self.needed);
+        needed.clear();
+        needed.resize(self.slots.len(), false);
         plan.asked.iter().for_each(|slot| needed[slot.index()] = true);
         for list in (Stage::ReadsFrom as usize..=LAST).rev() {
             self.live[list].reserve(reduced.list(list).len());
@@ -62,6 +68,7 @@ impl Evaluator<'_> {
             }
             self.live[list].reverse();
         }
+        self.needed = needed;
     }
 
     /// Whether an operation has another value for some choice, as far as its operands tell.

@@ -28,6 +28,9 @@ impl Valuation {
         loop {
             let before = known.accesses.len() + known.results.len();
             for &event in events {
+                if known.accesses.contains_key(&event) {
+                    continue;
+                }
                 let value = match &unfolding.events[event.index()].kind {
                     EventKind::Read { ty, .. } => {
                         let written = source.get(&event).and_then(|write| known.accesses.get(write));
@@ -36,7 +39,9 @@ impl Valuation {
                     EventKind::Write { value, ty, .. } => known.evaluate(value).map(|value| ty.wrap(value)),
                     EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => None,
                 };
-                known.accesses.extend(value.map(|value| (event, value)));
+                if let Some(value) = value {
+                    known.accesses.insert(event, value);
+                }
             }
             for group in barriers.iter().flat_map(|barriers| &barriers.groups) {
                 known.reduce(unfolding, group);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use fencepost_axiom::crash::literal::Crash;
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
-use fencepost_program::program::Term;
+use fencepost_program::program::{Program, Term};
 use fencepost_program::unfolding::{Hazard, Unfolding};
 use fencepost_report::answer::Answer;
 use fencepost_report::finding::FindingKind;
@@ -23,6 +23,7 @@ use crate::look::classes::Classes;
 use crate::look::crash::CrashState;
 use crate::look::executions::EngineName;
 use crate::look::histogram::Histogram;
+use crate::look::outcome;
 use crate::look::protocol::ProtocolSet;
 use crate::look::race::{RaceKey, RaceSet};
 use crate::look::race_search::Met;
@@ -198,8 +199,6 @@ pub struct Answers {
     pub subject: Subject,
     /// None where nothing was looked at.
     pub unfolding: Option<Arc<Unfolding>>,
-    /// The terms of the outcomes, in their order.
-    pub terms: Vec<Term>,
     /// Per question; not asked while nothing is known.
     pub findings: Vec<Finding>,
     /// Per question: how many pairs of an execution and a final state satisfy its condition and how many do not, among
@@ -250,11 +249,15 @@ pub struct Answers {
 }
 
 impl Answers {
+    /// The terms of the outcomes, in their order; `program` is what was searched.
+    pub fn terms(&self, program: &Program) -> Vec<Term> {
+        self.unfolding.as_ref().map_or_else(Vec::new, |unfolding| outcome::modelled(program, unfolding))
+    }
+
     pub fn new(findings: Vec<Finding>) -> Answers {
         Answers {
             subject: Subject::AsGiven,
             unfolding: None,
-            terms: Vec::new(),
             counts: vec![None; findings.len()],
             findings,
             executions: None,

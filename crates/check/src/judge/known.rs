@@ -56,24 +56,20 @@ pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Answe
         Ok(unfolding) => Arc::clone(unfolding),
         Err(error) => return refused(test, model, options, not_unfolded(test, &error)),
     };
-    let mut terms = outcome::terms(&test.program);
-    if let Some(unmodelled) = &unfolding.unmodelled {
-        terms.retain(|term| !unmodelled.terms.contains(term));
-    }
     let searcher = Searcher::new(&unfolding, model, options);
-    let replayer = OnceCell::new();
+    let (terms, replayer) = (OnceCell::new(), OnceCell::new());
     let apart = match undefined::asks_races(model, &unfolding, options).then(|| session.accesses()) {
         Some(Ok(accesses)) if !Arc::ptr_eq(accesses, &unfolding) => Apart::In(Arc::clone(accesses)),
         Some(Err(_)) => Apart::TooLarge,
         Some(Ok(_)) | None => Apart::Same,
     };
-    let job = Job { test, model, options, terms: &terms, unfolding: &unfolding, apart: &apart, searcher, replayer };
+    let job = Job { test, model, options, terms, unfolding: &unfolding, apart: &apart, searcher, replayer };
     let mut answers = job.run();
     answers.crash = crash::answers(&session, &unfolding);
     if let (Some(found), Some(program)) = (&mut answers.crash, &test.program.crash.recovery) {
         found.recovery = Some(recovery::answers(test, &session, found, program, &check_known));
     }
-    Answers { unfolding: Some(unfolding), terms, ..answers }
+    Answers { unfolding: Some(unfolding), ..answers }
 }
 
 /// Every answer is unknown for the same reason.
@@ -120,7 +116,8 @@ struct Job<'a> {
     test: &'a Test,
     model: &'a LoadedModel,
     options: &'a Options,
-    terms: &'a [Term],
+    /// What is observed, once it is asked for.
+    terms: OnceCell<Vec<Term>>,
     unfolding: &'a Arc<Unfolding>,
     apart: &'a Apart,
     searcher: Searcher<'a>,
@@ -206,7 +203,7 @@ impl Job<'_> {
             let mut counts = (0u64, 0u64);
             let classes = answers.classes.iter().flat_map(Classes::executions);
             for (state, count) in answers.outcomes.unsorted().chain(classes) {
-                let is_side = holds(&question.condition, self.terms, state);
+                let is_side = holds(&question.condition, self.terms(), state);
                 let side = if is_side { &mut counts.0 } else { &mut counts.1 };
                 *side = side.checked_add(count)?;
             }
@@ -268,7 +265,19 @@ impl Job<'_> {
 
     fn goal<'g>(&'g self, condition: Option<&'g Condition>, multiplicity: Multiplicity) -> Goal<'g> {
         let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
-        Goal { filter, condition, multiplicity, observed: Observed::Terms(self.terms), ..Goal::new(Ends::Terminating) }
+        // Of the first execution nobody observes more than its condition, where nothing else is asked for.
+        let is_all = multiplicity == Multiplicity::First && condition.is_some() && self.asks_one_question();
+        let observed = if is_all { Observed::Everything } else { Observed::Terms(self.terms()) };
+        Goal { filter, condition, multiplicity, observed, ..Goal::new(Ends::Terminating) }
+    }
+
+    fn asks_one_question(&self) -> bool {
+        let program = &self.test.program;
+        program.questions.len() == 1 && program.shown.is_empty()
+    }
+
+    fn terms(&self) -> &[Term] {
+        self.terms.get_or_init(|| outcome::modelled(&self.test.program, self.unfolding))
     }
 
     /// Counts executions and reads off them what they answer. Answers that are there already stay.
@@ -282,7 +291,7 @@ impl Job<'_> {
         }
         let collector = Collector {
             unfolding: self.unfolding,
-            terms: self.terms,
+            terms: self.terms(),
             filter: goal.filter,
             targets,
             memory: self.options.budget.memory(),
@@ -492,8 +501,8 @@ impl Job<'_> {
 
     fn replayed(&self, execution: Execution, condition: &Condition) -> Finding {
         let goal = self.goal(Some(condition), Multiplicity::First);
-        let states = outcome::Reader::new(self.unfolding, &execution).states(self.terms);
-        if !states.iter().any(|state| holds(condition, self.terms, state)) {
+        let states = outcome::Reader::new(self.unfolding, &execution).states(self.terms());
+        if !states.iter().any(|state| holds(condition, self.terms(), state)) {
             return Answer::Unknown(Why::Internal("a witness does not satisfy the condition".to_owned()));
         }
         match self.confirmed(&execution, &goal) {

@@ -3,6 +3,7 @@
 
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
+use fencepost_syntax::few::Few;
 
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct Estimate {
@@ -16,7 +17,7 @@ impl Estimate {
     pub fn new(unfolding: &Unfolding) -> Estimate {
         let traces: f64 = unfolding.threads.iter().map(|thread| log2(thread.traces.len())).sum();
         // By location: writes and reads.
-        let mut accesses = vec![(0_usize, 0_usize); unfolding.locations.len()];
+        let mut accesses: Few<(usize, usize), 8> = Few::filled((0, 0), unfolding.locations.len());
         let mut fences = 0;
         for event in &unfolding.events {
             match event.kind {
@@ -35,24 +36,40 @@ impl Estimate {
     }
 }
 
-/// To seven digits, bit by bit: squaring a number doubles its logarithm. The system's `log2` is in a library of its
-/// own, which takes longer to load than the checker to answer some tests.
+/// Logarithms of small numbers, which most are.
+const SMALL: [f64; 12] = {
+    let mut table = [0.0; 12];
+    let mut number = 1;
+    while number < table.len() {
+        table[number] = computed(number);
+        number += 1;
+    }
+    table
+};
+
 fn log2(number: usize) -> f64 {
-    let number = number.max(1);
+    SMALL.get(number).copied().unwrap_or_else(|| computed(number))
+}
+
+/// To seven digits, bit by bit: squaring a number doubles its logarithm. The system's `log2` is in a library of its
+/// own, which takes longer to load than the checker to answer some tests. That of 0 is not asked for.
+const fn computed(number: usize) -> f64 {
     let whole = number.ilog2();
     if number.is_power_of_two() {
-        return f64::from(whole);
+        return whole as f64;
     }
-    let mut rest = number as f64 / 2_f64.powi(whole as i32);
-    let mut bits = f64::from(whole);
+    let mut rest = number as f64 / (1_u64 << whole) as f64;
+    let mut bits = whole as f64;
     let mut bit = 1.0;
-    for _ in 0..24 {
+    let mut digits = 0;
+    while digits < 24 {
         rest *= rest;
         bit /= 2.0;
         if rest >= 2.0 {
             rest /= 2.0;
             bits += bit;
         }
+        digits += 1;
     }
     bits
 }

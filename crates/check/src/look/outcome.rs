@@ -30,6 +30,15 @@ pub fn terms(program: &Program) -> Vec<Term> {
     terms
 }
 
+/// The same without those that rest on a value without a model.
+pub fn modelled(program: &Program, unfolding: &Unfolding) -> Vec<Term> {
+    let mut terms = terms(program);
+    if let Some(unmodelled) = &unfolding.unmodelled {
+        terms.retain(|term| !unmodelled.terms.contains(term));
+    }
+    terms
+}
+
 /// What of a final state counts.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Observed {

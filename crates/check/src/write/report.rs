@@ -50,7 +50,8 @@ pub struct Judged {
 /// What a report of these answers would say.
 pub fn judged(given: &Test, answers: &Answers) -> Judged {
     let (test, whole) = searched(given, answers);
-    let writer = Writer { test, whole, terms: &answers.terms, names: &[] };
+    // Reasons name no outcomes.
+    let writer = Writer { test, whole, terms: &[], names: &[] };
     let verdict = verdict::of_test(test, answers);
     let (termination, _, why) = termination_word(answers.answer(Aspect::Termination));
     Judged {
@@ -101,9 +102,10 @@ pub fn checked(test: &Test, model: &LoadedModel, options: &Options, answers: Ans
 /// The report of a test, of which something else may have been searched.
 fn report(given: &Test, model: &LoadedModel, options: &Options, answers: &Answers) -> Report {
     let (test, whole) = searched(given, answers);
+    let terms = answers.terms(&test.program);
     let names: Vec<Arc<str>> =
-        answers.terms.iter().map(|term| phrase::term(&test.program, term, Notation::Named).into()).collect();
-    let writer = Writer { test, whole, terms: &answers.terms, names: &names };
+        terms.iter().map(|term| phrase::term(&test.program, term, Notation::Named).into()).collect();
+    let writer = Writer { test, whole, terms: &terms, names: &names };
     // What a person asked for is told in the words that were used.
     let asked = if whole.is_some() { given } else { test };
     let questions = test.program.questions.iter().zip(&asked.program.questions).take(answers.findings.len());

@@ -439,7 +439,8 @@ impl Names {
     ) -> Result<AddressId, Refusal> {
         let variable = self.variable(name, viewer, span)?;
         if offset == 0 {
-            return Ok(self.take(variable, offset));
+            // It was taken when the variable was made.
+            return Ok(self.variables[variable.0].first);
         }
         let entry = self.name_of(variable);
         // An address in tensor memory may count lanes beside columns.

@@ -337,15 +337,19 @@ impl<'a> Parser<'a> {
         let token = self.cursor.peek();
         let head = match token.kind {
             Kind::Number => true,
-            Kind::Word => thread_digits(self.cursor.str(token)).is_some(),
+            Kind::Word => token.first == b'P',
             _ => false,
         };
-        head && self.cursor.is(1, ":")
+        let is_thread = || token.kind == Kind::Number || thread_digits(self.cursor.str(token)).is_some();
+        head && self.cursor.is(1, ":") && is_thread()
     }
 
     pub(super) fn thread_prefix(&mut self) -> Option<u32> {
         let token = self.cursor.bump();
         self.cursor.bump();
+        if let Some(digit) = token.digit() {
+            return Some(digit);
+        }
         let text = self.cursor.str(token);
         let number = thread_digits(text).unwrap_or(text).parse::<u32>();
         if number.is_err() {
@@ -381,6 +385,11 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn integer(&mut self) -> Option<Spanned<i128>> {
+        let token = self.cursor.peek();
+        if let Some(digit) = token.digit() {
+            self.cursor.bump();
+            return Some(Spanned::new(digit.into(), self.cursor.span(token)));
+        }
         let start = self.cursor.here();
         let minus = self.cursor.eat("-").is_some();
         if !self.cursor.at_kind(Kind::Number) {

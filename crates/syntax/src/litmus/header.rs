@@ -3,6 +3,7 @@
 //! Scanned as raw text: names such as `cc/boehm7` or `MP+po-rmw+po` and the free lines below them obey no lexer.
 
 use super::tree::Arch;
+use crate::controls;
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
 use crate::text::nearest;
@@ -54,20 +55,19 @@ fn starts_nvlitmus(rest: &str) -> bool {
 pub(super) fn not_text(text: &str) -> Option<Diagnostic> {
     /// Enough to tell noise from a text with a stray character.
     const LOOKED_AT: usize = 4096;
-    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n' | 0x0c);
-    // Whole blocks, so that several bytes are looked at with one instruction.
-    let are_plain = |block: &[u8]| block.iter().fold(true, |plain, byte| plain & is_plain(byte));
-    if text.as_bytes()[..text.len().min(LOOKED_AT)].chunks(128).all(are_plain) {
+    let is_space = |byte: u8| (byte == b'\t') | (byte == b'\r') | (byte == b'\n') | (byte == 0x0c);
+    let start = &text.as_bytes()[..text.len().min(LOOKED_AT)];
+    if controls::are_all::<128>(start, |byte| matches!(byte, b' '..=b'~') | is_space(byte)) {
         return None;
     }
     let strange = |character: char| {
         character == '\u{fffd}' || character.is_control() && !matches!(character, '\t' | '\r' | '\n' | '\u{c}')
     };
-    let start = text.char_indices().take(LOOKED_AT);
-    let odd: Vec<(usize, char)> = start.clone().filter(|(_, character)| strange(*character)).collect();
+    let characters = text.char_indices().take(LOOKED_AT);
+    let odd: Vec<(usize, char)> = characters.clone().filter(|(_, character)| strange(*character)).collect();
     let (at, character) = *odd.first()?;
     let zero = odd.iter().any(|(_, character)| *character == '\0');
-    if !zero && odd.len() * 8 < start.count() {
+    if !zero && odd.len() * 8 < characters.count() {
         return None;
     }
     let span = Span::new(at as u32, (at + character.len_utf8()) as u32);
@@ -186,7 +186,10 @@ impl<'a> Scan<'a> {
                 self.at += length + 2;
                 continue;
             }
-            let length = until(rest, |byte| matches!(byte, b'\n' | b'{' | b'"'));
+            let line = rest.find('\n').map_or(rest, |end| &rest[..end]);
+            // Most lines are comments as a whole.
+            let is_plain = controls::are_all::<16>(line.as_bytes(), |byte| (byte != b'{') & (byte != b'"'));
+            let length = if is_plain { line.len() } else { until(line, |byte| matches!(byte, b'{' | b'"')) };
             let line = rest[..length].trim_end();
             if !line.is_empty() {
                 add(comments, line);

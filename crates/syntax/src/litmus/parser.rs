@@ -27,19 +27,28 @@ pub(super) struct Parser<'a> {
 #[derive(Default)]
 pub(super) struct Shared<'a> {
     names: Vec<(Cow<'a, str>, Arc<str>)>,
+    /// Where the last one stands that was asked for.
+    last: usize,
 }
 
 impl<'a> Shared<'a> {
     pub(super) fn name(&mut self, name: Cow<'a, str>) -> Arc<str> {
         const FEW: usize = 16;
-        if let Some((_, known)) = self.names.iter().find(|(text, _)| *text == name) {
-            return Arc::clone(known);
+        // The same again, or what followed it before.
+        let near = [self.last, self.last + 1].into_iter().find(|at| self.is_known(*at, &name));
+        if let Some(at) = near.or_else(|| (0..self.names.len()).find(|at| self.is_known(*at, &name))) {
+            self.last = at;
+            return Arc::clone(&self.names[at].1);
         }
         let made: Arc<str> = Arc::from(&*name);
         if self.names.len() < FEW {
             self.names.push((name, Arc::clone(&made)));
         }
         made
+    }
+
+    fn is_known(&self, at: usize, name: &str) -> bool {
+        self.names.get(at).is_some_and(|(known, _)| known == name)
     }
 }
 

@@ -17,6 +17,9 @@ use crate::text::{Kind, nearest};
 const MOMENTS: [(&str, Moment); 2] = [("crash", Moment::Crash), ("recover", Moment::Recovered)];
 const KEYWORDS: [&str; 6] = ["exists", "forall", "filter", "final", "observed", "locations"];
 
+/// What these begin with, and `~`, `not` and a bare condition.
+const BEGINNINGS: [u8; 9] = *b"~(ncreflo";
+
 #[derive(Default)]
 pub(super) struct Sections {
     pub(super) locations: Vec<Spanned<Term>>,
@@ -28,6 +31,11 @@ pub(super) struct Sections {
 impl Parser<'_> {
     /// Whether the threads end here.
     pub(super) fn at_section(&self) -> bool {
+        // Most instructions begin otherwise, and few of their first operands so that a word before could be a misspelt one.
+        let (first, next) = (self.cursor.peek().first, self.cursor.ahead(1));
+        if !BEGINNINGS.contains(&first) && next.first != b'(' && next.kind != Kind::Number {
+            return false;
+        }
         if self.at_moment().is_some() {
             return true;
         }
@@ -226,4 +234,17 @@ impl Parser<'_> {
 
 fn is_type(word: &str) -> bool {
     word.ends_with("_t") || matches!(word, "int" | "long" | "short" | "char" | "unsigned" | "float" | "double")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BEGINNINGS, KEYWORDS, MOMENTS};
+
+    #[test]
+    fn whatever_begins_a_section_is_looked_for() {
+        let words = KEYWORDS.into_iter().chain(MOMENTS.map(|(word, _)| word)).chain(["~", "not", "("]);
+        for word in words {
+            assert!(BEGINNINGS.contains(&word.as_bytes()[0]), "{word}");
+        }
+    }
 }

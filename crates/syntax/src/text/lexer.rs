@@ -116,6 +116,13 @@ struct Gap {
 }
 
 impl Token {
+    /// A number of one digit, as most are.
+    #[inline]
+    pub(crate) fn digit(self) -> Option<u32> {
+        let is_digit = self.kind == Kind::Number && self.end - self.start == 1;
+        is_digit.then(|| u32::from(self.first - b'0'))
+    }
+
     #[inline]
     fn new(kind: Kind, gap: Gap, first: u8, (start, end): (usize, usize)) -> Token {
         let Gap { newline, spaced } = gap;

@@ -28,10 +28,10 @@ const EARLY_STEPS: u32 = 4096;
 impl Search<'_, '_> {
     /// Decides what meets, if the traces do; false if nothing can.
     pub(super) fn match_early(&mut self) -> bool {
-        if !self.orders.has_barriers {
+        if !self.work.orders.has_barriers {
             return true;
         }
-        let (values, candidate) = (&self.values, &self.candidate);
+        let (values, candidate) = (&self.work.values, &self.work.candidate);
         // Dartagnan's rule also asks for operands of barriers that are not reached.
         let mut is_known = true;
         let mut value = |expression: &Expression| {
@@ -56,10 +56,10 @@ impl Search<'_, '_> {
             (None, _) => return false,
             (Some(matching), None) => {
                 self.set_barriers(matching);
-                self.orders.met.assign(&self.orders.syncbar);
-                self.orders.left.assign(&self.orders.exitbar);
-                self.orders.succeeded.assign(&self.orders.generations);
-                self.orders.is_matched = true;
+                self.work.orders.met.assign(&self.work.orders.syncbar);
+                self.work.orders.left.assign(&self.work.orders.exitbar);
+                self.work.orders.succeeded.assign(&self.work.orders.generations);
+                self.work.orders.is_matched = true;
             }
             (Some(_), Some(_)) => {}
         }
@@ -67,43 +67,43 @@ impl Search<'_, '_> {
     }
 
     fn set_barriers(&mut self, matching: BarrierMatching) {
-        let shape = self.candidate.shape;
+        let shape = self.work.candidate.shape;
         let related = [
-            (&mut self.orders.syncbar, &matching.synchronises),
-            (&mut self.orders.exitbar, &matching.exits),
-            (&mut self.orders.generations, &matching.generations),
+            (&mut self.work.orders.syncbar, &matching.synchronises),
+            (&mut self.work.orders.exitbar, &matching.exits),
+            (&mut self.work.orders.generations, &matching.generations),
         ];
         for (relation, pairs) in related {
             relation.reset(shape);
             for (from, to) in pairs {
-                if let (Some(from), Some(to)) = (self.candidate.local(*from), self.candidate.local(*to)) {
+                if let (Some(from), Some(to)) = (self.work.candidate.local(*from), self.work.candidate.local(*to)) {
                     relation.insert(from, to);
                 }
             }
         }
-        self.orders.matching = matching;
+        self.work.orders.matching = matching;
     }
 
     /// Barriers meet so: what they return, then the orders.
     fn meet(&mut self, matching: BarrierMatching) -> Flow {
-        let mark = self.values.mark();
-        let consistent = self.values.meet(self.unfolding, &self.candidate, &self.question, &matching);
+        let mark = self.work.values.mark();
+        let consistent = self.work.values.meet(self.unfolding, &self.work.candidate, &self.question, &matching);
         self.set_barriers(matching);
         let flow = match consistent {
             Consistent::Yes => self.choose_orders(),
             Consistent::No => Flow::Continue(()),
         };
-        self.values.undo(mark);
+        self.work.values.undo(mark);
         flow
     }
 
     /// All reads have a write: the barriers that meet, if there are any, then the orders.
     pub(super) fn reads_chosen(&mut self) -> Flow {
-        if !self.orders.has_barriers {
+        if !self.work.orders.has_barriers {
             return self.choose_orders();
         }
-        if self.orders.is_matched {
-            let matching = std::mem::take(&mut self.orders.matching);
+        if self.work.orders.is_matched {
+            let matching = std::mem::take(&mut self.work.orders.matching);
             return self.meet(matching);
         }
         if let Some(barrier) = self.barrier_of_unknown_operand() {
@@ -112,7 +112,7 @@ impl Search<'_, '_> {
             }
             return Flow::Continue(());
         }
-        let (values, candidate) = (&self.values, &self.candidate);
+        let (values, candidate) = (&self.work.values, &self.work.candidate);
         let mut value = |expression: &Expression| values.evaluate(candidate, expression);
         let order = self.model.generation_order();
         let mut matchings = Matchings::new(self.unfolding, &candidate.traces, order, &mut value);
@@ -141,9 +141,12 @@ impl Search<'_, '_> {
         let unknown = |id: &&EventId| {
             let EventKind::Barrier(barrier) = &self.unfolding.events[id.index()].kind else { return false };
             let operands = [&barrier.instance, &barrier.id, &barrier.count];
-            operands.into_iter().flatten().any(|operand| self.values.evaluate(&self.candidate, operand).is_none())
+            operands
+                .into_iter()
+                .flatten()
+                .any(|operand| self.work.values.evaluate(&self.work.candidate, operand).is_none())
         };
-        self.candidate.events.iter().find(unknown).copied()
+        self.work.candidate.events.iter().find(unknown).copied()
     }
 
     /// An operand may need what an earlier `bar.red` returns, which is known only once the barriers are matched; without
@@ -153,7 +156,7 @@ impl Search<'_, '_> {
             let kind = &self.unfolding.events[id.index()].kind;
             matches!(kind, EventKind::Barrier(barrier) if barrier.reduction.is_some())
         };
-        if self.candidate.events.iter().any(reduces) {
+        if self.work.candidate.events.iter().any(reduces) {
             let span = self.unfolding.events[barrier.index()].span;
             Stop::Unsupported { span, what: "a barrier operand that rests on what `bar.red` returned".to_owned() }
         } else {

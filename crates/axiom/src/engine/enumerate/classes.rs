@@ -70,13 +70,13 @@ impl Search<'_, '_> {
         if !self.is_kept_by_exchanges() || !self.prunes() {
             return Flow::Break(End::Incomplete(unsupported("threads that the model can tell apart")));
         }
-        for index in 0..self.reads.pinned.len() {
-            let (write, read) = self.reads.pinned[index];
+        for index in 0..self.work.reads.pinned.len() {
+            let (write, read) = self.work.reads.pinned[index];
             if self.assign(write, read) == Consistent::No {
                 return Flow::Continue(());
             }
         }
-        self.reads.pairs.clear();
+        self.work.reads.pairs.clear();
         self.narrow_reads()
     }
 
@@ -93,16 +93,16 @@ impl Search<'_, '_> {
 
     /// What [`Search::exchangeable`] does not look at.
     fn keeps_engine(&self, a: usize, b: usize) -> bool {
-        let Some(swap) = Swap::new(self.candidate.thread_events(a), self.candidate.thread_events(b)) else {
+        let Some(swap) = Swap::new(self.work.candidate.thread_events(a), self.work.candidate.thread_events(b)) else {
             return false;
         };
         // Ascending.
-        let fences = &self.orders.fence_pairs;
+        let fences = &self.work.orders.fence_pairs;
         let swapped = |&(a, b): &(usize, usize)| {
             let (a, b) = (swap.event(a), swap.event(b));
             (a.min(b), a.max(b))
         };
-        self.orders.succeeded.is_kept_by(&swap)
+        self.work.orders.succeeded.is_kept_by(&swap)
             && fences.iter().all(|pair| fences.binary_search(&swapped(pair)).is_ok())
     }
 
@@ -125,13 +125,13 @@ impl Search<'_, '_> {
 
     /// The edges chosen so far, with threads renamed to those of one choice that stands for the class, and the size of the class.
     fn class(&self, exchange: &Exchange, more: Option<(usize, usize)>) -> Option<(Key, u64)> {
-        let chosen = self.reads.all.iter().map(|&read| (self.reads.source[read], read));
+        let chosen = self.work.reads.all.iter().map(|&read| (self.work.reads.source[read], read));
         let edges: Vec<(usize, usize)> = chosen.filter(|(write, _)| *write != usize::MAX).chain(more).collect();
         // The node of an event's thread, and the event's place in the thread.
         let place = |event: usize| {
-            let thread = self.candidate.thread_of(event)?;
+            let thread = self.work.candidate.thread_of(event)?;
             let node = exchange.node(ThreadId::new(thread))?;
-            Some((node, (event - self.candidate.thread_events(thread).start) as u32))
+            Some((node, (event - self.work.candidate.thread_events(thread).start) as u32))
         };
         let mut drawing = exchange.drawing();
         for &(write, read) in &edges {
@@ -146,7 +146,7 @@ impl Search<'_, '_> {
         let renamed = |event: usize| match place(event) {
             Some((node, at)) => {
                 let thread = exchange.thread(canonical.place[node])?;
-                Some(self.candidate.thread_events(thread.index()).start as u32 + at)
+                Some(self.work.candidate.thread_events(thread.index()).start as u32 + at)
             }
             None => Some(event as u32),
         };
@@ -162,9 +162,9 @@ impl Search<'_, '_> {
     /// Where classes are asked for, the execution that is handed out stands for all that are like it.
     pub(super) fn weigh(&mut self) -> Flow {
         let Among::Classes(classes) = &self.among else { return Flow::Continue(()) };
-        match self.execution.weight.checked_mul(classes.size) {
+        match self.work.execution.weight.checked_mul(classes.size) {
             Some(weight) => {
-                self.execution.weight = weight;
+                self.work.execution.weight = weight;
                 Flow::Continue(())
             }
             None => Flow::Break(End::Incomplete(unsupported("more executions than a number can say"))),

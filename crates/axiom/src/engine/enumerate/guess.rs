@@ -23,7 +23,7 @@ impl Search<'_, '_> {
         if tried.order_all(&edges) == Consistent::No {
             return Flow::Continue(());
         }
-        for &pair in self.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair)) {
+        for &pair in self.work.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair)) {
             let (a, b) = forward(pair);
             if tried.order(Edge::Fence(a, b)) == Consistent::No {
                 return Flow::Continue(());
@@ -37,12 +37,12 @@ impl Search<'_, '_> {
 
     /// The place of each event in a row that agrees with what is known, as far as there is one.
     fn row(&self, state: &State) -> Vec<usize> {
-        let shape = self.candidate.shape;
+        let shape = self.work.candidate.shape;
         let mut before = Relation::empty(shape);
         let add = |relation: &[u64], before: &mut Relation| {
             before.bits_mut().iter_mut().zip(relation).for_each(|(word, more)| *word |= more);
         };
-        add(self.reads.relation.bits(), &mut before);
+        add(self.work.reads.relation.bits(), &mut before);
         add(state.co.bits(), &mut before);
         add(state.fences_closed.bits(), &mut before);
         for occurrence in self.evaluator.plan().occurrences() {
@@ -81,7 +81,7 @@ enum Rank {
 
 impl Row {
     fn new(search: &Search<'_, '_>, before: &Relation) -> Row {
-        let count = search.candidate.shape.events();
+        let count = search.work.candidate.shape.events();
         let mut row = Row {
             place: vec![usize::MAX; count],
             waits_for: vec![0; count],
@@ -90,14 +90,14 @@ impl Row {
             unread: vec![0; count],
             replaced: vec![None; count],
         };
-        for (read, &write) in search.reads.partner.iter().enumerate().filter(|(_, write)| **write != usize::MAX) {
-            row.replaced[write] = search.reads.source.get(read).copied();
+        for (read, &write) in search.work.reads.partner.iter().enumerate().filter(|(_, write)| **write != usize::MAX) {
+            row.replaced[write] = search.work.reads.source.get(read).copied();
         }
         for from in 0..count {
             ones(before.successors(from)).filter(|to| *to != from).for_each(|to| row.waits_for[to] += 1);
         }
-        for &read in &search.reads.all {
-            if let Some(unread) = row.unread.get_mut(search.reads.source[read]) {
+        for &read in &search.work.reads.all {
+            if let Some(unread) = row.unread.get_mut(search.work.reads.source[read]) {
                 *unread += 1;
             }
         }
@@ -108,7 +108,7 @@ impl Row {
     }
 
     fn rank(&self, search: &Search<'_, '_>, event: usize) -> Rank {
-        let writes_to = search.orders.written(event);
+        let writes_to = search.work.orders.written(event);
         match (self.waits_for[event], writes_to) {
             (1.., _) => Rank::Never,
             (0, None) => Rank::Free,
@@ -142,10 +142,10 @@ impl Row {
         self.place[event] = self.place.len() - self.left.len();
         self.left.retain(|other| *other != event);
         ones(before.successors(event)).filter(|to| *to != event).for_each(|to| self.waits_for[to] -= 1);
-        if let Some(location) = search.orders.written(event) {
+        if let Some(location) = search.work.orders.written(event) {
             self.last[location] = event;
         }
-        if let Some(unread) = search.reads.source.get(event).and_then(|source| self.unread.get_mut(*source)) {
+        if let Some(unread) = search.work.reads.source.get(event).and_then(|source| self.unread.get_mut(*source)) {
             *unread = unread.saturating_sub(1);
         }
     }

@@ -43,18 +43,13 @@ use fencepost_program::{ThreadId, TraceId, launch};
 
 use self::budget::{Budget, End, Flow};
 use self::classes::Classes;
-use self::orders::Orders;
 use self::question::Question;
-use self::reads::Reads;
-use self::spare::Spare;
-use self::values::{Consistent, Values};
-use crate::base::Candidate;
-use crate::bits::Relation;
+use self::spare::Work;
+use self::values::Consistent;
 use crate::engine::meeting::Meetings;
 use crate::engine::raised::{Wanted, exceeds};
 use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Stop, Visitor, cut};
 use crate::evaluate::Evaluator;
-use crate::execution::Execution;
 use crate::model::{Coherence, Model, NodeId};
 
 /// From this many combinations of reads-from on, the model narrows the choice after each step (see [`narrow`]).
@@ -228,7 +223,7 @@ enum Progress {
     Complete,
 }
 
-/// The state of one exploration. The fields from `candidate` on belong to the current choice of traces.
+/// The state of one exploration.
 struct Search<'a, 'v> {
     unfolding: &'a Unfolding,
     model: &'a Model,
@@ -246,14 +241,7 @@ struct Search<'a, 'v> {
     evaluator: Evaluator<'a>,
     /// The flag that must be raised, if one must.
     wanted: Option<Wanted>,
-    execution: Execution,
-    filled: report::Filled,
-    /// The pairs that do not count as raising it.
-    mask: Relation,
-    candidate: Candidate,
-    values: Values,
-    reads: Reads,
-    orders: Orders,
+    work: Box<Work>,
 }
 
 impl<'a, 'v> Search<'a, 'v> {
@@ -266,7 +254,7 @@ impl<'a, 'v> Search<'a, 'v> {
         visit: &'v mut Visitor<'_>,
     ) -> Search<'a, 'v> {
         let roots: Vec<NodeId> = wanted.iter().map(|wanted| wanted.node).collect();
-        let Spare { evaluator, execution, filled, mask, candidate, values, reads, orders } = *Spare::take();
+        let (work, evaluator) = Work::take();
         let evaluator = Evaluator::in_memory(model, &roots, evaluator).watched(budget.watch.clone());
         Search {
             unfolding,
@@ -282,13 +270,7 @@ impl<'a, 'v> Search<'a, 'v> {
             reported: 0,
             evaluator,
             wanted,
-            mask,
-            execution,
-            filled,
-            candidate,
-            values,
-            reads,
-            orders,
+            work,
         }
     }
 
@@ -321,27 +303,27 @@ impl<'a, 'v> Search<'a, 'v> {
         if !self.ends.meet(self.unfolding, traces) || !launch::admits(self.unfolding, traces) {
             return Flow::Continue(());
         }
-        self.candidate.choose(self.unfolding, traces);
-        self.filled.is_current = false;
-        self.budget.resize(self.candidate.shape);
+        self.work.candidate.choose(self.unfolding, traces);
+        self.work.filled.is_current = false;
+        self.budget.resize(self.work.candidate.shape);
         let (pairs, to_order) = self.pairs_of_writes();
         // One execution is found by guessing all orders at once.
         if self.multiplicity == Multiplicity::All {
             self.budget.weigh_pairs(to_order)?;
         }
         self.budget.hold(self.memory_for_candidate(pairs))?;
-        if self.candidate.shape.words() > WIDE {
+        if self.work.candidate.shape.words() > WIDE {
             self.budget.check()?;
         }
-        self.values.begin(self.unfolding, &self.candidate, &self.question);
-        if self.values.start(self.unfolding, &self.candidate, &self.question) == Consistent::No
+        self.work.values.begin(self.unfolding, &self.work.candidate, &self.question);
+        if self.work.values.start(self.unfolding, &self.work.candidate, &self.question) == Consistent::No
             || !self.find_reads()
-            || self.evaluator.begin(self.unfolding, &self.candidate).is_some()
+            || self.evaluator.begin(self.unfolding, &self.work.candidate).is_some()
         {
             return self.budget.ended();
         }
         if let Some(wanted) = &self.wanted {
-            self.mask = wanted.mask(&self.candidate);
+            self.work.mask = wanted.mask(&self.work.candidate);
         }
         if !self.prepare_orders() {
             return self.budget.ended();
@@ -353,10 +335,12 @@ impl<'a, 'v> Search<'a, 'v> {
 
     /// The pairs of writes of the candidate to one location: all, and those of different threads that may have to be ordered. Where
     /// coherence is partial, the latter say their scope: no others are morally strong (PTX ISA 8.7).
-    fn pairs_of_writes(&self) -> (u64, u64) {
+    fn pairs_of_writes(&mut self) -> (u64, u64) {
         let is_total = self.model.coherence == Coherence::Total;
-        let mut writes = vec![Written::default(); self.unfolding.locations.len()];
-        for id in &self.candidate.events {
+        let writes = &mut self.work.written;
+        writes.clear();
+        writes.resize(self.unfolding.locations.len(), Written::default());
+        for id in &self.work.candidate.events {
             let event = &self.unfolding.events[id.index()];
             if let EventKind::Write { location, .. } = &event.kind {
                 writes[location.index()].add(event.thread.filter(|_| is_total || event.scope.is_some()));
@@ -370,15 +354,15 @@ impl<'a, 'v> Search<'a, 'v> {
     /// The model's values, some relations, and three lists of the pairs of writes that may be ordered either way. What the
     /// levels of the search hold comes to it.
     fn memory_for_candidate(&self, pairs: u64) -> u64 {
-        let matrix = self.candidate.shape.matrix() as u64 * 8;
-        self.evaluator.memory_for(self.candidate.shape) + 8 * matrix + 3 * pairs * size_of::<orders::Pair>() as u64
+        let matrix = self.work.candidate.shape.matrix() as u64 * 8;
+        self.evaluator.memory_for(self.work.candidate.shape) + 8 * matrix + 3 * pairs * size_of::<orders::Pair>() as u64
     }
 
     /// Whether the flag that must be raised still can be, with the values the evaluator holds.
     fn can_raise(&self, chosen: Progress) -> bool {
         match &self.wanted {
             Some(wanted) if wanted.shrinks || chosen == Progress::Complete => {
-                exceeds(self.evaluator.relation(wanted.node), &self.mask)
+                exceeds(self.evaluator.relation(wanted.node), &self.work.mask)
             }
             _ => true,
         }

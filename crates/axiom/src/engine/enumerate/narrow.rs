@@ -61,54 +61,54 @@ impl Search<'_, '_> {
         // Beside the choices: what the evaluation backwards needs.
         let held = level.memory() + 2 * self.evaluator.memory();
         self.budget.enter(held)?;
-        let mark = self.values.mark();
+        let mark = self.work.values.mark();
         let flow = match self.narrow(&mut level) {
             Consistent::Yes => self.narrow_next(&level),
             Consistent::No => self.budget.ended(),
         };
         self.take_back(&level);
-        self.values.undo(mark);
+        self.work.values.undo(mark);
         self.budget.leave(held);
         flow
     }
 
     fn first_level(&self) -> Level {
-        let mut may = Relation::empty(self.candidate.shape);
-        for (read, sources) in &self.reads.open {
+        let mut may = Relation::empty(self.work.candidate.shape);
+        for (read, sources) in &self.work.reads.open {
             sources.iter().for_each(|&write| may.insert(write, *read));
         }
-        let mut undecided = Relation::empty(self.candidate.shape);
-        for &(a, b) in &self.orders.ordered_pairs {
+        let mut undecided = Relation::empty(self.work.candidate.shape);
+        for &(a, b) in &self.work.orders.ordered_pairs {
             undecided.insert(a, b);
             undecided.insert(b, a);
         }
-        let left = self.reads.open.iter().map(|(_, sources)| sources.len()).collect();
-        Level { may, left, co: self.orders.root.clone(), undecided, assigned: Vec::new() }
+        let left = self.work.reads.open.iter().map(|(_, sources)| sources.len()).collect();
+        Level { may, left, co: self.work.orders.root.clone(), undecided, assigned: Vec::new() }
     }
 
     /// What an open read may still read from, ascending.
     fn sources(&self, level: &Level, open: usize) -> Vec<usize> {
-        let (read, sources) = &self.reads.open[open];
+        let (read, sources) = &self.work.reads.open[open];
         sources.iter().copied().filter(|&write| level.may.contains(write, *read)).collect()
     }
 
     /// The reads that a stuck thread repeats, of those that are open or pinned.
     pub(super) fn find_spinning(&mut self) {
-        self.reads.spinning.clear();
+        self.work.reads.spinning.clear();
         if self.ends != Ends::Stuck {
             return;
         }
-        for trace in &self.candidate.traces {
+        for trace in &self.work.candidate.traces {
             if let TraceEnd::Spin { reads, .. } = &self.unfolding.traces[trace.index()].end {
-                self.reads.spinning.extend(reads.iter().filter_map(|read| self.candidate.local(*read)));
+                self.work.reads.spinning.extend(reads.iter().filter_map(|read| self.work.candidate.local(*read)));
             }
         }
     }
 
     /// Whether a stuck thread waits for something at the location of this read.
     fn is_awaited(&self, read: usize) -> bool {
-        let location = self.reads.location[read];
-        self.reads.spinning.iter().any(|&spinning| self.reads.location[spinning] == location)
+        let location = self.work.reads.location[read];
+        self.work.reads.spinning.iter().any(|&spinning| self.work.reads.location[spinning] == location)
     }
 
     /// What follows from stuck threads reading writes that nothing is coherence-after ([`crate::engine::Ends::Stuck`]):
@@ -117,10 +117,10 @@ impl Search<'_, '_> {
     /// has no source left.
     fn settle_spinning(&self, level: &mut Level) -> Option<bool> {
         let mut found = false;
-        for &read in &self.reads.spinning {
-            let source = self.reads.source[read];
+        for &read in &self.work.reads.spinning {
+            let source = self.work.reads.source[read];
             if source == usize::MAX {
-                let Some(open) = self.reads.open.iter().position(|(open, _)| *open == read) else { continue };
+                let Some(open) = self.work.reads.open.iter().position(|(open, _)| *open == read) else { continue };
                 let before = level.left[open];
                 for write in self.sources(level, open) {
                     if level.co.has_successor(write) {
@@ -136,7 +136,7 @@ impl Search<'_, '_> {
             if level.co.has_successor(source) {
                 return None;
             }
-            for &(a, b) in &self.orders.ordered_pairs {
+            for &(a, b) in &self.work.orders.ordered_pairs {
                 let other = if a == source { b } else { a };
                 if (a == source || b == source) && !level.co.contains(other, source) {
                     level.co.add_closed(other, source);
@@ -153,13 +153,13 @@ impl Search<'_, '_> {
             return Flow::Continue(());
         }
         let Some(open) = self.next_read(level) else {
-            let root = self.orders.root.clone();
-            self.orders.root.assign(&level.co);
+            let root = self.work.orders.root.clone();
+            self.work.orders.root.assign(&level.co);
             let flow = self.reads_chosen();
-            self.orders.root = root;
+            self.work.orders.root = root;
             return flow;
         };
-        let read = self.reads.open[open].0;
+        let read = self.work.reads.open[open].0;
         let held = level.memory();
         self.budget.enter(held)?;
         let sources = self.sources(level, open);
@@ -170,13 +170,13 @@ impl Search<'_, '_> {
             let mut next = level.clone();
             next.assigned.clear();
             sources.iter().filter(|other| **other != write).for_each(|&other| next.forget(open, (other, read)));
-            let mark = self.values.mark();
+            let mark = self.work.values.mark();
             let flow = match self.narrow(&mut next) {
                 Consistent::Yes => self.narrow_next(&next),
                 Consistent::No => self.budget.ended(),
             };
             self.take_back(&next);
-            self.values.undo(mark);
+            self.work.values.undo(mark);
             flow?;
         }
         self.budget.leave(held);
@@ -189,47 +189,49 @@ impl Search<'_, '_> {
     /// against half a minute and more). Reads that only look come after those that decide something: whatever they see, the
     /// rest stays possible. The order of choices is no part of what is found.
     fn next_read(&self, level: &Level) -> Option<usize> {
-        let open = (0..level.left.len()).filter(|&open| self.reads.source[self.reads.open[open].0] == usize::MAX);
-        let is_unknown = |event: &usize| self.orders.written(*event).is_some() && self.values.of(*event).is_none();
-        let unknown: Vec<usize> = (0..self.candidate.shape.events()).filter(is_unknown).collect();
+        let open =
+            (0..level.left.len()).filter(|&open| self.work.reads.source[self.work.reads.open[open].0] == usize::MAX);
+        let is_unknown =
+            |event: &usize| self.work.orders.written(*event).is_some() && self.work.values.of(*event).is_none();
+        let unknown: Vec<usize> = (0..self.work.candidate.shape.events()).filter(is_unknown).collect();
         open.min_by_key(|&open| {
-            let read = self.reads.open[open].0;
+            let read = self.work.reads.open[open].0;
             let sources = level.left[open];
             let unknown = unknown.iter().filter(|write| level.may.contains(**write, read)).count();
-            let decides = self.reads.partner[read] != usize::MAX || self.values.decides(read);
+            let decides = self.work.reads.partner[read] != usize::MAX || self.work.values.decides(read);
             (!decides, sources + unknown, !self.is_awaited(read), sources)
         })
     }
 
     /// Whether another read-modify-write reads from the write already, and the two cannot both.
     fn shares_source(&mut self, write: usize, read: usize) -> bool {
-        if self.reads.partner[read] == usize::MAX {
+        if self.work.reads.partner[read] == usize::MAX {
             return false;
         }
         let rival = |&other: &usize| {
-            other != read && self.reads.source[other] == write && self.reads.partner[other] != usize::MAX
+            other != read && self.work.reads.source[other] == write && self.work.reads.partner[other] != usize::MAX
         };
-        let rivals: Vec<usize> = self.reads.all.iter().copied().filter(rival).collect();
+        let rivals: Vec<usize> = self.work.reads.all.iter().copied().filter(rival).collect();
         rivals.into_iter().any(|other| self.exclusive(write, other, read))
     }
 
     /// Whether two reads cannot read from one write; kept, since it does not depend on the other choices.
     fn exclusive(&mut self, write: usize, a: usize, b: usize) -> bool {
         let key = (write, a.min(b), a.max(b));
-        if let Some(known) = self.reads.exclusive.get(&key) {
+        if let Some(known) = self.work.reads.exclusive.get(&key) {
             return *known;
         }
         let answer = !self.go_together((write, a), (write, b));
-        self.reads.exclusive.insert(key, answer);
+        self.work.reads.exclusive.insert(key, answer);
         answer
     }
 
     fn take_back(&mut self, level: &Level) {
         for &read in level.assigned.iter().rev() {
-            let write = self.reads.source[read];
-            self.values.unassign(write);
-            self.reads.relation.remove(write, read);
-            self.reads.source[read] = usize::MAX;
+            let write = self.work.reads.source[read];
+            self.work.values.unassign(write);
+            self.work.reads.relation.remove(write, read);
+            self.work.reads.source[read] = usize::MAX;
         }
     }
 
@@ -252,14 +254,14 @@ impl Search<'_, '_> {
             if demanded || settled {
                 continue;
             }
-            let mut adjoint = std::mem::take(&mut self.orders.adjoint);
+            let mut adjoint = std::mem::take(&mut self.work.orders.adjoint);
             adjoint.run(&self.evaluator, Chosen::Partly);
             let dropped = adjoint.ruled_out(&self.evaluator, BaseRelation::Rf).is_some_and(|bad| self.drop(level, bad));
             let ordered = match adjoint.ruled_out(&self.evaluator, BaseRelation::Co) {
                 Some(bad) => self.order_forced(level, bad),
                 None => Some(false),
             };
-            self.orders.adjoint = adjoint;
+            self.work.orders.adjoint = adjoint;
             match ordered {
                 None => return Consistent::No,
                 Some(false) if !dropped => return Consistent::Yes,
@@ -273,11 +275,11 @@ impl Search<'_, '_> {
         loop {
             let mut changed = false;
             for open in 0..level.left.len() {
-                let read = self.reads.open[open].0;
-                if self.reads.source[read] != usize::MAX {
+                let read = self.work.reads.open[open].0;
+                if self.work.reads.source[read] != usize::MAX {
                     continue;
                 }
-                if self.values.decides(read) {
+                if self.work.values.decides(read) {
                     for write in self.sources(level, open) {
                         if !self.value_passes(write, read) {
                             level.forget(open, (write, read));
@@ -303,7 +305,7 @@ impl Search<'_, '_> {
 
     /// Drops sources that a check rules out; whether there are any.
     fn drop(&self, level: &mut Level, bad: &[u64]) -> bool {
-        let words = self.candidate.shape.words();
+        let words = self.work.candidate.shape.words();
         let mut dropped = false;
         for (at, (may, bad)) in level.may.bits_mut().iter_mut().zip(bad).enumerate() {
             let gone = *may & bad;
@@ -313,7 +315,7 @@ impl Search<'_, '_> {
             *may &= !gone;
             dropped = true;
             for read in ones_of(at % words * 64, gone) {
-                if let Ok(open) = self.reads.open.binary_search_by_key(&read, |(read, _)| *read) {
+                if let Ok(open) = self.work.reads.open.binary_search_by_key(&read, |(read, _)| *read) {
                     level.left[open] -= 1;
                 }
             }
@@ -323,7 +325,7 @@ impl Search<'_, '_> {
 
     /// Coherence edges that axioms demand whatever else is chosen; whether there are new ones, None if one cannot be.
     fn demanded_partly(&self, level: &mut Level) -> Option<bool> {
-        let words = self.candidate.shape.words();
+        let words = self.work.candidate.shape.words();
         let mut edges = Vec::new();
         for demand in &self.model.demands {
             let is_forward = demand.relation == DemandedRelation::Co && demand.direction == Direction::Forward;
@@ -334,7 +336,7 @@ impl Search<'_, '_> {
             for (at, (wanted, co)) in wanted.iter().zip(level.co.bits()).enumerate() {
                 let from = at / words;
                 for to in ones_of(at % words * 64, wanted & !co) {
-                    if !self.orders.same_location(from, to) || level.co.contains(to, from) {
+                    if !self.work.orders.same_location(from, to) || level.co.contains(to, from) {
                         return None;
                     }
                     edges.push((from, to));
@@ -346,7 +348,7 @@ impl Search<'_, '_> {
 
     /// Pairs of writes that every execution orders, with one order ruled out; whether there are any, None if both are.
     fn order_forced(&self, level: &mut Level, bad: &[u64]) -> Option<bool> {
-        let words = self.candidate.shape.words();
+        let words = self.work.candidate.shape.words();
         let mut edges = Vec::new();
         for (at, bad_here) in bad.iter().enumerate() {
             let from = at / words;
@@ -354,7 +356,7 @@ impl Search<'_, '_> {
                 if level.co.contains(from, to) || level.co.contains(to, from) {
                     level.undecided.remove(from, to);
                     level.undecided.remove(to, from);
-                } else if kernel::contains(self.candidate.shape, bad, to, from) {
+                } else if kernel::contains(self.work.candidate.shape, bad, to, from) {
                     return None;
                 } else {
                     edges.push((to, from));
@@ -366,7 +368,7 @@ impl Search<'_, '_> {
 
     /// With what is known of the write's value: whether the read may have it.
     fn value_passes(&self, write: usize, read: usize) -> bool {
-        let Some(value) = self.values.of(write) else { return true };
-        self.values.passes(self.unfolding, &self.candidate, &self.question, read, value)
+        let Some(value) = self.work.values.of(write) else { return true };
+        self.work.values.passes(self.unfolding, &self.work.candidate, &self.question, read, value)
     }
 }

@@ -207,9 +207,9 @@ impl Search<'_, '_> {
         if self.budget.ended().is_break() {
             return false;
         }
-        let (unfolding, candidate) = (self.unfolding, &self.candidate);
+        let (unfolding, candidate) = (self.unfolding, &self.work.candidate);
         let shape = candidate.shape;
-        let orders = &mut self.orders;
+        let orders = &mut self.work.orders;
         orders.nothing.reset(shape);
         orders.syncbar.reset(shape);
         orders.exitbar.reset(shape);
@@ -253,9 +253,9 @@ impl Search<'_, '_> {
         if !self.match_early() {
             return false;
         }
-        self.orders.open_pairs();
-        self.orders.find_others(shape);
-        self.orders.classes = symmetry::classes(unfolding, &self.candidate, &self.question);
+        self.work.orders.open_pairs();
+        self.work.orders.find_others(shape);
+        self.work.orders.classes = symmetry::classes(unfolding, &self.work.candidate, &self.question);
         self.find_memory_parts();
         self.find_ordered_pairs();
         self.extend_root() && self.budget.ended().is_continue()
@@ -263,7 +263,7 @@ impl Search<'_, '_> {
 
     /// Finds the open pairs that every execution relates, as far as the traces say.
     fn find_ordered_pairs(&mut self) {
-        let (shape, orders) = (self.candidate.shape, &mut self.orders);
+        let (shape, orders) = (self.work.candidate.shape, &mut self.work.orders);
         orders.ordered_pairs.clear();
         if self.model.coherence == Coherence::Total {
             orders.ordered_pairs.extend_from_slice(&orders.open);
@@ -282,33 +282,33 @@ impl Search<'_, '_> {
     }
 
     fn pair_fences(&mut self, fences: &[usize]) {
-        let (unfolding, candidate) = (self.unfolding, &self.candidate);
+        let (unfolding, candidate) = (self.unfolding, &self.work.candidate);
         let event = |index: usize| &unfolding.events[candidate.events[index].index()];
         for (at, &a) in fences.iter().enumerate() {
             let later = fences[at + 1..].iter().filter(|&&b| sync_orders(unfolding, event(a), event(b)));
-            self.orders.fence_pairs.extend(later.map(|&b| (a, b)));
+            self.work.orders.fence_pairs.extend(later.map(|&b| (a, b)));
         }
     }
 
     fn find_memory_parts(&mut self) {
-        self.orders.memory_parts.clear();
+        self.work.orders.memory_parts.clear();
         for index in 0..self.question.conjuncts.len() {
             let mut locations = self.question.terms(index).iter().filter_map(|term| match term {
                 Term::Memory(location) => Some(*location),
                 Term::Constant(_) | Term::Register(..) => None,
             });
             if let (Some(location), None) = (locations.next(), locations.next()) {
-                self.orders.memory_parts.push((index, location));
+                self.work.orders.memory_parts.push((index, location));
             }
         }
     }
 
     /// Adds the coherence edges that acyclicity forces whatever is read (program order of writes to one location).
     fn extend_root(&mut self) -> bool {
-        let mut root = std::mem::take(&mut self.orders.root);
+        let mut root = std::mem::take(&mut self.work.orders.root);
         let possible = self.extend_partly(&mut root);
-        self.orders.root = root;
-        let Orders { root, open, ordered_pairs, .. } = &mut self.orders;
+        self.work.orders.root = root;
+        let Orders { root, open, ordered_pairs, .. } = &mut self.work.orders;
         let is_open = |&(a, b): &Pair| !root.contains(a, b) && !root.contains(b, a);
         open.retain(is_open);
         ordered_pairs.retain(is_open);
@@ -321,7 +321,7 @@ impl Search<'_, '_> {
         let mut state = State { co: std::mem::take(co), ..State::default() };
         let mut possible = true;
         if self.evaluator.plan().prunes_reads_from() == Pruning::Some {
-            state.pairs.extend_from_slice(&self.orders.ordered_pairs);
+            state.pairs.extend_from_slice(&self.work.orders.ordered_pairs);
         }
         // Edges that are missing where a limit ends this are found by nobody: the search ends with its next node.
         while !state.pairs.is_empty() && self.budget.check().is_continue() {
@@ -343,7 +343,7 @@ impl Search<'_, '_> {
 
     /// Whether every execution relates these writes, as far as the traces say.
     pub(super) fn always_ordered(&self, a: usize, b: usize) -> bool {
-        self.orders.same_location(a, b)
+        self.work.orders.same_location(a, b)
             && match self.model.coherence {
                 Coherence::Total => true,
                 Coherence::Partial => self.wants_either_way(a, b, Stage::Static),
@@ -362,11 +362,11 @@ impl Search<'_, '_> {
 
     /// Reads-from and barriers are chosen: every choice of the orders.
     pub(super) fn choose_orders(&mut self) -> Flow {
-        self.evaluator.set(BaseRelation::Rf, self.reads.relation.bits());
-        self.evaluator.set(BaseRelation::Syncbar, self.orders.syncbar.bits());
-        self.evaluator.set(BaseRelation::Exitbar, self.orders.exitbar.bits());
-        self.evaluator.set(BaseRelation::Generations, self.orders.generations.bits());
-        self.evaluator.set(BaseRelation::SyncFence, self.orders.nothing.bits());
+        self.evaluator.set(BaseRelation::Rf, self.work.reads.relation.bits());
+        self.evaluator.set(BaseRelation::Syncbar, self.work.orders.syncbar.bits());
+        self.evaluator.set(BaseRelation::Exitbar, self.work.orders.exitbar.bits());
+        self.evaluator.set(BaseRelation::Generations, self.work.orders.generations.bits());
+        self.evaluator.set(BaseRelation::SyncFence, self.work.orders.nothing.bits());
         if self.evaluator.run(Stage::ReadsFrom, Stage::Fences, Chosen::ReadsFrom).is_some() {
             return Flow::Continue(());
         }
@@ -375,16 +375,16 @@ impl Search<'_, '_> {
         }
         self.find_maximal();
         let mut state = self.take_state(0);
-        state.co.assign(&self.orders.root);
-        state.fences.assign(&self.orders.nothing);
-        state.fences_closed.assign(&self.orders.nothing);
+        state.co.assign(&self.work.orders.root);
+        state.fences.assign(&self.work.orders.nothing);
+        state.fences_closed.assign(&self.work.orders.nothing);
         state.pairs.clear();
         if self.model.coherence == Coherence::Total {
-            state.pairs.clone_from(&self.orders.open);
+            state.pairs.clone_from(&self.work.orders.open);
         }
         let consistent =
             self.break_symmetry(&mut state) == Consistent::Yes && self.propagate(&mut state) == Consistent::Yes;
-        self.orders.states[0] = Some(state);
+        self.work.orders.states[0] = Some(state);
         if !consistent {
             return Flow::Continue(());
         }
@@ -407,7 +407,7 @@ impl Search<'_, '_> {
         if flow.is_continue() && consistent == Consistent::Yes {
             self.propagate(&mut state);
         }
-        self.orders.states[0] = Some(state);
+        self.work.orders.states[0] = Some(state);
         flow?;
         Continue(consistent)
     }
@@ -416,11 +416,11 @@ impl Search<'_, '_> {
     /// evaluations. The evaluator holds the values of the state.
     fn rule_out(&mut self, state: &mut State) -> Consistent {
         loop {
-            let mut adjoint = std::mem::take(&mut self.orders.adjoint);
+            let mut adjoint = std::mem::take(&mut self.work.orders.adjoint);
             let (co, fences) = (state.co.converse(), state.fences_closed.converse());
             adjoint.run_from(&self.evaluator, Chosen::ReadsFrom, &self.against(&co, &fences));
             let edges = self.ways_left(state, &adjoint);
-            self.orders.adjoint = adjoint;
+            self.work.orders.adjoint = adjoint;
             if self.budget.ended().is_break() || edges.is_empty() {
                 return Consistent::Yes;
             }
@@ -446,11 +446,11 @@ impl Search<'_, '_> {
 
     /// The edges that are left where their converse is ruled out.
     fn ways_left(&self, state: &State, adjoint: &Adjoint) -> Vec<Edge> {
-        let shape = self.candidate.shape;
+        let shape = self.work.candidate.shape;
         let mut edges = Vec::new();
         let ways = |(a, b): Pair| [(a, b), (b, a)];
         if let Some(bad) = adjoint.ruled_out(&self.evaluator, BaseRelation::SyncFence) {
-            let open = self.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair));
+            let open = self.work.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair));
             let bad = open.flat_map(|pair| ways(*pair)).filter(|(a, b)| kernel::contains(shape, bad, *a, *b));
             edges.extend(bad.map(|(a, b)| Edge::Fence(b, a)));
         }
@@ -468,46 +468,47 @@ impl Search<'_, '_> {
     }
 
     fn take_state(&mut self, level: usize) -> Box<State> {
-        if self.orders.states.len() <= level {
-            self.orders.states.resize_with(level + 1, || None);
+        if self.work.orders.states.len() <= level {
+            self.work.orders.states.resize_with(level + 1, || None);
         }
-        self.orders.states[level].take().unwrap_or_default()
+        self.work.orders.states[level].take().unwrap_or_default()
     }
 
     fn state(&self, level: usize) -> &State {
-        self.orders.states[level].as_deref().expect("invariant: nobody works on it")
+        self.work.orders.states[level].as_deref().expect("invariant: nobody works on it")
     }
 
     /// Spinning reads read co-maximal writes.
     fn find_maximal(&mut self) {
-        self.orders.maximal.clear();
+        self.work.orders.maximal.clear();
         if self.ends != Ends::Stuck {
             return;
         }
-        for trace in &self.candidate.traces {
+        for trace in &self.work.candidate.traces {
             if let TraceEnd::Spin { reads, .. } = &self.unfolding.traces[trace.index()].end {
-                let local = reads.iter().filter_map(|read| self.candidate.local(*read));
-                self.orders.maximal.extend(local.map(|read| self.reads.source[read]));
+                let local = reads.iter().filter_map(|read| self.work.candidate.local(*read));
+                self.work.orders.maximal.extend(local.map(|read| self.work.reads.source[read]));
             }
         }
     }
 
     /// Sorts the first writes of interchangeable threads, where every execution orders them.
     fn break_symmetry(&mut self, state: &mut State) -> Consistent {
-        self.orders.weight = 1;
-        let groups = symmetry::unread(self.unfolding, &self.candidate, &self.orders.classes, &self.values);
+        self.work.orders.weight = 1;
+        let groups =
+            symmetry::unread(self.unfolding, &self.work.candidate, &self.work.orders.classes, &self.work.values);
         for group in groups {
             let writes = &group.first_writes;
             let ordered = |a: usize, b: usize| {
-                self.orders.same_location(a, b)
+                self.work.orders.same_location(a, b)
                     && (self.model.coherence == Coherence::Total || self.wants_either_way(a, b, Stage::Barriers))
             };
             let all = writes.iter().enumerate().all(|(at, &a)| writes[at + 1..].iter().all(|&b| ordered(a, b)));
-            let Some(weight) = self.orders.weight.checked_mul(group.weight()) else { continue };
+            let Some(weight) = self.work.orders.weight.checked_mul(group.weight()) else { continue };
             if !all {
                 continue;
             }
-            self.orders.weight = weight;
+            self.work.orders.weight = weight;
             for pair in writes.windows(2) {
                 if state.order(Edge::Coherence(pair[0], pair[1])) == Consistent::No {
                     return Consistent::No;
@@ -519,13 +520,13 @@ impl Search<'_, '_> {
 
     fn undecided(&self, level: usize) -> usize {
         let state = self.state(level);
-        let fences = self.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair)).count();
+        let fences = self.work.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair)).count();
         fences + state.pairs.len()
     }
 
     fn next_edge(&self, level: usize) -> Option<Edge> {
         let state = self.state(level);
-        let fences = self.orders.fence_pairs.iter().find(|pair| !state.fences_ordered(**pair));
+        let fences = self.work.orders.fence_pairs.iter().find(|pair| !state.fences_ordered(**pair));
         let fences = fences.map(|&(a, b)| Edge::Fence(a, b));
         fences.or_else(|| state.pairs.first().map(|&(a, b)| Edge::Coherence(a, b)))
     }
@@ -563,14 +564,14 @@ impl Search<'_, '_> {
             Consistent::Yes => self.propagate(&mut next),
             Consistent::No => Consistent::No,
         };
-        self.orders.states[level + 1] = Some(next);
+        self.work.orders.states[level + 1] = Some(next);
         consistent
     }
 
     fn all_chosen(&mut self, level: usize) -> Flow {
         let state = self.take_state(level);
         let flow = self.accept(&state);
-        self.orders.states[level] = Some(state);
+        self.work.orders.states[level] = Some(state);
         flow
     }
 
@@ -589,7 +590,7 @@ impl Search<'_, '_> {
         loop {
             let mut learned = false;
             let state = self.state(level);
-            let fences = self.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair));
+            let fences = self.work.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair));
             let edges: Vec<Edge> = fences
                 .map(|&(a, b)| Edge::Fence(a, b))
                 .chain(state.pairs.iter().map(|&(a, b)| Edge::Coherence(a, b)))
@@ -609,7 +610,7 @@ impl Search<'_, '_> {
                 if self.descend(level, forced) == Consistent::No {
                     return Continue(Consistent::No);
                 }
-                self.orders.states.swap(level, level + 1);
+                self.work.orders.states.swap(level, level + 1);
             }
             if !learned {
                 break;
@@ -617,7 +618,7 @@ impl Search<'_, '_> {
         }
         let mut state = self.take_state(level);
         let consistent = self.propagate(&mut state);
-        self.orders.states[level] = Some(state);
+        self.work.orders.states[level] = Some(state);
         Continue(consistent)
     }
 

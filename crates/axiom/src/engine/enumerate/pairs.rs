@@ -58,10 +58,10 @@ impl Pairs {
 
 impl Search<'_, '_> {
     pub(super) fn prepare_pairs(&mut self) {
-        let pairs = &mut self.reads.pairs;
+        let pairs = &mut self.work.reads.pairs;
         pairs.first_choice.clear();
         pairs.choices = 0;
-        for (_, sources) in &self.reads.open {
+        for (_, sources) in &self.work.reads.open {
             pairs.first_choice.push(pairs.choices);
             pairs.choices += sources.len();
         }
@@ -72,25 +72,25 @@ impl Search<'_, '_> {
 
     /// Whether a choice goes together with each earlier one at its location, taken two by two.
     pub(super) fn compatible_with_chosen(&mut self, depth: usize, index: usize) -> bool {
-        if self.reads.pairs.table.is_empty() {
+        if self.work.reads.pairs.table.is_empty() {
             return true;
         }
-        let (read, write) = (self.reads.open[depth].0, self.reads.open[depth].1[index]);
+        let (read, write) = (self.work.reads.open[depth].0, self.work.reads.open[depth].1[index]);
         for earlier in 0..depth {
-            let other = self.reads.open[earlier].0;
-            if self.reads.location[other] != self.reads.location[read] {
+            let other = self.work.reads.open[earlier].0;
+            if self.work.reads.location[other] != self.work.reads.location[read] {
                 continue;
             }
-            let source = self.reads.source[other];
-            let Ok(at) = self.reads.open[earlier].1.binary_search(&source) else { continue };
-            let pairs = &self.reads.pairs;
+            let source = self.work.reads.source[other];
+            let Ok(at) = self.work.reads.open[earlier].1.binary_search(&source) else { continue };
+            let pairs = &self.work.reads.pairs;
             let row = pairs.first_choice[earlier] + at;
             let cell = row * pairs.choices + pairs.first_choice[depth] + index;
             if pairs.table[cell] == Compatible::Unknown {
                 let together = self.go_together((source, other), (write, read));
-                self.reads.pairs.table[cell] = if together { Compatible::Yes } else { Compatible::No };
+                self.work.reads.pairs.table[cell] = if together { Compatible::Yes } else { Compatible::No };
             }
-            if self.reads.pairs.table[cell] == Compatible::No {
+            if self.work.reads.pairs.table[cell] == Compatible::No {
                 return false;
             }
         }
@@ -100,13 +100,13 @@ impl Search<'_, '_> {
     /// Whether two choices, with the pinned ones only, are neither violated at once nor by both orders of two of their writes.
     pub(super) fn go_together(&mut self, a: Choice, b: Choice) -> bool {
         // Pinned reads are choices too, and no exchange moves them; nor are ways alike that were taken by one thread.
-        if !self.reads.pinned.is_empty() || matches!(self.among, Among::Ways(_)) {
+        if !self.work.reads.pinned.is_empty() || matches!(self.among, Among::Ways(_)) {
             return self.try_pair(a, b);
         }
         let key = self.renamed(a, b);
-        let known = self.reads.pairs.known.get(&key).copied();
+        let known = self.work.reads.pairs.known.get(&key).copied();
         let answer = known.unwrap_or_else(|| self.try_pair(key.0, key.1));
-        self.reads.pairs.known.insert(key, answer);
+        self.work.reads.pairs.known.insert(key, answer);
         // Every test of the workspace that gets here compares the answer with that of the choices themselves.
         debug_assert!(
             self.budget.ended().is_break() || answer == self.try_pair(a, b),
@@ -117,10 +117,10 @@ impl Search<'_, '_> {
 
     /// The choices with each thread renamed to the first of its kind that the choice does not name yet.
     fn renamed(&mut self, a: Choice, b: Choice) -> (Choice, Choice) {
-        let kinds = self.reads.pairs.kinds.take().unwrap_or_else(|| self.find_kinds());
+        let kinds = self.work.reads.pairs.kinds.take().unwrap_or_else(|| self.find_kinds());
         let mut named: [Option<(usize, usize)>; 4] = [None; 4];
         let mut rename = |event: usize| {
-            let Some(thread) = self.candidate.thread_of(event) else { return event };
+            let Some(thread) = self.work.candidate.thread_of(event) else { return event };
             let kind = kinds.of[thread];
             let known = named.iter().flatten().find(|(from, _)| *from == thread).map(|(_, to)| *to);
             let to = known.unwrap_or_else(|| {
@@ -131,18 +131,18 @@ impl Search<'_, '_> {
                 }
                 to
             });
-            event - self.candidate.thread_events(thread).start + self.candidate.thread_events(to).start
+            event - self.work.candidate.thread_events(thread).start + self.work.candidate.thread_events(to).start
         };
         let key = ((rename(a.0), rename(a.1)), (rename(b.0), rename(b.1)));
-        self.reads.pairs.kinds = Some(kinds);
+        self.work.reads.pairs.kinds = Some(kinds);
         key
     }
 
     /// In a large candidate every thread is of its own kind: to compare them takes longer than to try the pairs.
     fn find_kinds(&self) -> Kinds {
         let mut kinds = Kinds::default();
-        let compared = self.candidate.shape.words() <= 1;
-        for thread in 0..self.candidate.threads() {
+        let compared = self.work.candidate.shape.words() <= 1;
+        for thread in 0..self.work.candidate.threads() {
             let home = kinds.members.iter().position(|members| compared && self.exchangeable(members[0], thread));
             let home = home.unwrap_or_else(|| {
                 kinds.members.push(Vec::new());
@@ -157,43 +157,43 @@ impl Search<'_, '_> {
     /// Whether exchanging the events of two threads leaves all as it is that the model can see of the traces, and what
     /// [`Search::try_pair`] looks at beside the model.
     pub(super) fn exchangeable(&self, a: usize, b: usize) -> bool {
-        let first = self.candidate.thread_events(a);
-        let Some(swap) = Swap::new(first.clone(), self.candidate.thread_events(b)) else { return false };
-        let partner = |event: usize| self.reads.partner[event];
+        let first = self.work.candidate.thread_events(a);
+        let Some(swap) = Swap::new(first.clone(), self.work.candidate.thread_events(b)) else { return false };
+        let partner = |event: usize| self.work.reads.partner[event];
         let same = |event: usize| {
             let other = partner(swap.event(event));
-            self.reads.location[event] == self.reads.location[swap.event(event)]
+            self.work.reads.location[event] == self.work.reads.location[swap.event(event)]
                 && if partner(event) == usize::MAX { other == usize::MAX } else { other == swap.event(partner(event)) }
         };
         first.into_iter().all(same)
-            && self.orders.root.is_kept_by(&swap)
-            && self.orders.met.is_kept_by(&swap)
-            && self.orders.left.is_kept_by(&swap)
+            && self.work.orders.root.is_kept_by(&swap)
+            && self.work.orders.met.is_kept_by(&swap)
+            && self.work.orders.left.is_kept_by(&swap)
             && self.evaluator.static_is_kept_by(&swap)
     }
 
     fn try_pair(&mut self, a: Choice, b: Choice) -> bool {
-        let saved = std::mem::take(&mut self.reads.relation);
-        let mut two = Relation::empty(self.candidate.shape);
-        for (write, read) in self.reads.pinned.iter().chain([&a, &b]) {
+        let saved = std::mem::take(&mut self.work.reads.relation);
+        let mut two = Relation::empty(self.work.candidate.shape);
+        for (write, read) in self.work.reads.pinned.iter().chain([&a, &b]) {
             two.insert(*write, *read);
         }
-        self.reads.relation = two;
+        self.work.reads.relation = two;
         let compatible = self.writes_can_be_ordered(a, b);
-        self.reads.relation = saved;
+        self.work.reads.relation = saved;
         compatible
     }
 
     /// With the reads of `relation`: whether some check fails, or fails for both orders of two of the writes involved.
     pub(super) fn writes_can_be_ordered(&mut self, a: Choice, b: Choice) -> bool {
         let partner = |read: usize| {
-            let event = self.candidate.events[read];
-            self.unfolding.events[event.index()].rmw_partner.and_then(|partner| self.candidate.local(partner))
+            let event = self.work.candidate.events[read];
+            self.unfolding.events[event.index()].rmw_partner.and_then(|partner| self.work.candidate.local(partner))
         };
         let mut writes: Vec<usize> = [Some(a.0), Some(b.0), partner(a.1), partner(b.1)].into_iter().flatten().collect();
         writes.shared_sort();
         writes.dedup();
-        let mut base = self.orders.root.clone();
+        let mut base = self.work.orders.root.clone();
         if !self.extend_partly(&mut base) || self.check_partly(&base).is_some() {
             return false;
         }

@@ -13,7 +13,7 @@ use crate::model::{BaseRelation, Coherence, Demand, DemandedRelation, Direction,
 impl Search<'_, '_> {
     /// Adds every edge that follows, until nothing does or a check fails. Leaves the evaluator with the state's values.
     pub(super) fn propagate(&mut self, state: &mut State) -> Consistent {
-        let mut fences_changed = !self.orders.fence_pairs.is_empty();
+        let mut fences_changed = !self.work.orders.fence_pairs.is_empty();
         loop {
             // What was left unfinished says nothing: the search ends with its next node.
             if self.budget.ended().is_break() {
@@ -52,7 +52,7 @@ impl Search<'_, '_> {
     /// The edges the model's axioms ask for; None if one cannot be.
     fn demanded(&mut self, state: &mut State) -> Option<Step> {
         let mut step = Step::Nothing;
-        let fences_complete = self.orders.fence_pairs.iter().all(|pair| state.fences_ordered(*pair));
+        let fences_complete = self.work.orders.fence_pairs.iter().all(|pair| state.fences_ordered(*pair));
         if self.model.coherence == Coherence::Partial {
             state.pairs.clear();
         }
@@ -64,7 +64,7 @@ impl Search<'_, '_> {
                 continue;
             }
             let bits = self.evaluator.relation(demand.wanted);
-            let words = self.candidate.shape.words();
+            let words = self.work.candidate.shape.words();
             edges.clear();
             if demand.relation == DemandedRelation::Co && demand.direction == Direction::EitherWay {
                 if words == 1 {
@@ -104,7 +104,7 @@ impl Search<'_, '_> {
     }
 
     fn demand_coherence(&self, (from, to): Pair, edges: &mut Vec<Pair>) -> Option<Step> {
-        if !self.orders.same_location(from, to) {
+        if !self.work.orders.same_location(from, to) {
             return None;
         }
         edges.push((from, to));
@@ -119,7 +119,7 @@ impl Search<'_, '_> {
             let rows = kernel::row(shape, wanted, from).iter().zip(co.successors(from));
             for (at, (word, after)) in rows.enumerate() {
                 for to in ones_of(at * 64, word & !after) {
-                    if !self.orders.same_location(from, to) {
+                    if !self.work.orders.same_location(from, to) {
                         return None;
                     }
                     // A symmetric relation lists each pair twice.
@@ -142,7 +142,7 @@ impl Search<'_, '_> {
         kernel::inverse(shape, &mut before[..shape.events()], co);
         for (from, (row, after)) in wanted.iter().zip(co).enumerate() {
             let missing = row & !after;
-            if missing & !self.orders.others(from) != 0 {
+            if missing & !self.work.orders.others(from) != 0 {
                 return None;
             }
             if self.model.coherence != Coherence::Partial {
@@ -173,7 +173,7 @@ impl Search<'_, '_> {
             return Some(Step::Nothing);
         }
         let pair = (from.min(to), from.max(to));
-        if self.orders.fence_pairs.binary_search(&pair).is_err() {
+        if self.work.orders.fence_pairs.binary_search(&pair).is_err() {
             return None;
         }
         (state.order(Edge::Fence(from, to)) == Consistent::Yes).then_some(Step::Fences)
@@ -181,16 +181,16 @@ impl Search<'_, '_> {
 
     /// What is observed of final memory: a write that must be co-maximal comes after those it is to be ordered with.
     fn observed(&mut self, state: &mut State) -> Consistent {
-        for index in 0..self.orders.maximal.len() {
-            if self.make_maximal(state, self.orders.maximal[index]) == Consistent::No {
+        for index in 0..self.work.orders.maximal.len() {
+            if self.make_maximal(state, self.work.orders.maximal[index]) == Consistent::No {
                 return Consistent::No;
             }
         }
-        for index in 0..self.orders.memory_parts.len() {
-            let (part, location) = self.orders.memory_parts[index];
+        for index in 0..self.work.orders.memory_parts.len() {
+            let (part, location) = self.work.orders.memory_parts[index];
             let mut fitting = None;
             let mut count = 0;
-            for &write in self.orders.writes(location.index()) {
+            for &write in self.work.orders.writes(location.index()) {
                 if !state.co.has_successor(write) && self.part_holds(part, write) {
                     count += 1;
                     fitting = Some(write);
@@ -208,8 +208,8 @@ impl Search<'_, '_> {
     /// Whether a part of the condition can hold if its location ends with what this write wrote.
     fn part_holds(&self, part: usize, write: usize) -> bool {
         let holds = self.question.conjuncts[part].holds(&mut |term| match term {
-            Term::Memory(_) => self.values.of(write),
-            other => self.values.term(self.unfolding, &self.candidate, other),
+            Term::Memory(_) => self.work.values.of(write),
+            other => self.work.values.term(self.unfolding, &self.work.candidate, other),
         });
         holds != Some(false)
     }
@@ -231,12 +231,12 @@ impl Search<'_, '_> {
     /// Where a chosen order is part of a relation that must be acyclic, a path in that relation decides a pair; so does a
     /// path in Fence-SC itself. None: both ways are closed.
     pub(super) fn forced_by_acyclicity(&mut self, state: &mut State, chosen: Chosen) -> Option<Step> {
-        let fences_open = chosen > Chosen::Partly && !self.orders.fence_pairs.is_empty();
+        let fences_open = chosen > Chosen::Partly && !self.work.orders.fence_pairs.is_empty();
         let mut step = if fences_open { self.close_fences(state) } else { Step::Nothing };
         if state.pairs.is_empty() && !fences_open {
             return Some(step);
         }
-        let mut closed = std::mem::take(&mut self.orders.closure);
+        let mut closed = std::mem::take(&mut self.work.orders.closure);
         let mut closed_node = None;
         let limit = if chosen == Chosen::Partly { Stage::Static } else { Stage::Barriers };
         let mut possible = true;
@@ -248,7 +248,7 @@ impl Search<'_, '_> {
             }
             if closed_node != Some(occurrence.node) {
                 // A closure of long rows costs more than the rest of an evaluation.
-                self.budget.spend(self.candidate.shape.events() as u32 / 64);
+                self.budget.spend(self.work.candidate.shape.events() as u32 / 64);
                 self.close(state, fences_open, occurrence.node, &mut closed);
                 closed_node = Some(occurrence.node);
             }
@@ -261,13 +261,13 @@ impl Search<'_, '_> {
                 }
             }
         }
-        self.orders.closure = closed;
+        self.work.orders.closure = closed;
         possible.then_some(step)
     }
 
     /// The transitive closure of a relation that must be acyclic; of rows of one word, those of events in open pairs.
     fn close(&self, state: &State, fences_open: bool, node: NodeId, closed: &mut Relation) {
-        let shape = self.candidate.shape;
+        let shape = self.work.candidate.shape;
         let relation = self.evaluator.relation(node);
         closed.reset(shape);
         if shape.words() != 1 {
@@ -275,7 +275,7 @@ impl Search<'_, '_> {
             let watch = &self.budget.watch;
             return kernel::close_while(shape, closed.bits_mut(), &mut || !watch.is_over());
         }
-        let fences: &[Pair] = if fences_open { &self.orders.fence_pairs } else { &[] };
+        let fences: &[Pair] = if fences_open { &self.work.orders.fence_pairs } else { &[] };
         let mut rows = state.pairs.iter().chain(fences).fold(0u64, |rows, (a, b)| rows | 1 << a | 1 << b);
         while rows != 0 {
             let event = rows.trailing_zeros() as usize;
@@ -287,7 +287,7 @@ impl Search<'_, '_> {
     /// Pairs of fences that are ordered through others.
     fn close_fences(&self, state: &mut State) -> Step {
         let mut step = Step::Nothing;
-        for &(a, b) in self.orders.fence_pairs.iter() {
+        for &(a, b) in self.work.orders.fence_pairs.iter() {
             for (from, to) in [(a, b), (b, a)] {
                 if state.fences_closed.contains(from, to) && !state.fences.contains(from, to) {
                     state.fences.insert(from, to);
@@ -301,14 +301,14 @@ impl Search<'_, '_> {
     /// The pairs that one occurrence of an order decides, `closed` being the closure of the relation it is part of.
     fn forced_at(&self, state: &mut State, occurrence: &Occurrence, closed: &Relation) -> Option<Step> {
         let coherence = occurrence.relation == BaseRelation::Co;
-        if coherence && self.candidate.shape.words() == 1 {
+        if coherence && self.work.candidate.shape.words() == 1 {
             return self.forced_coherence(state, occurrence, closed);
         }
-        let pairs = if coherence { state.pairs.len() } else { self.orders.fence_pairs.len() };
+        let pairs = if coherence { state.pairs.len() } else { self.work.orders.fence_pairs.len() };
         let mut step = Step::Nothing;
         let mut edges: Vec<Pair> = Vec::new();
         for index in 0..pairs {
-            let (a, b) = if coherence { state.pairs[index] } else { self.orders.fence_pairs[index] };
+            let (a, b) = if coherence { state.pairs[index] } else { self.work.orders.fence_pairs[index] };
             // Most pairs are decided neither way.
             if !closed.contains(a, b) && !closed.contains(b, a) {
                 continue;
@@ -345,7 +345,7 @@ impl Search<'_, '_> {
         }
         let mut edges: Vec<Pair> = Vec::new();
         for (from, (&row, after)) in closed.bits().iter().zip(state.co.bits()).enumerate() {
-            let open = if is_total { self.orders.others(from) & !after } else { open[from] };
+            let open = if is_total { self.work.orders.others(from) & !after } else { open[from] };
             for to in ones_of(0, row & open) {
                 let inside = || occurrence.masks.iter().all(|mask| self.evaluator.contains(*mask, to, from));
                 if !state.related((from, to)) && inside() {

@@ -56,7 +56,7 @@ pub(super) struct Reads {
 impl Search<'_, '_> {
     /// The candidates of each read that its may-values allow; false if a read has none.
     pub(super) fn find_reads(&mut self) -> bool {
-        let (unfolding, candidate) = (self.unfolding, &self.candidate);
+        let (unfolding, candidate) = (self.unfolding, &self.work.candidate);
         let tests = tests_of(unfolding, &self.question, &candidate.traces);
         let (question, traces) = (&self.question, &candidate.traces);
         let mut passes = |read: EventId, value| {
@@ -73,7 +73,7 @@ impl Search<'_, '_> {
             Among::Ways(ways) => Some(ways),
             Among::All | Among::Classes(_) => None,
         };
-        let reads = &mut self.reads;
+        let reads = &mut self.work.reads;
         reads.may.begin(unfolding, &candidate.events, &mut passes);
         let location = |event: &EventId| location_of(&unfolding.events[event.index()]);
         reads.location.clear();
@@ -116,31 +116,31 @@ impl Search<'_, '_> {
 
     /// Assigns the pinned reads, then searches the others.
     pub(super) fn choose_reads(&mut self) -> Flow {
-        for index in 0..self.reads.pinned.len() {
-            let (write, read) = self.reads.pinned[index];
+        for index in 0..self.work.reads.pinned.len() {
+            let (write, read) = self.work.reads.pinned[index];
             if self.assign(write, read) == Consistent::No {
                 return Flow::Continue(());
             }
         }
         // What is known of pairs is about the events of one choice of traces: the next one numbers others.
-        self.reads.pairs.clear();
-        let open = &self.reads.open;
-        let remaining = &mut self.reads.remaining;
+        self.work.reads.pairs.clear();
+        let open = &self.work.reads.open;
+        let remaining = &mut self.work.reads.remaining;
         remaining.clear();
         remaining.resize(open.len() + 1, 1);
         for (index, (_, sources)) in open.iter().enumerate().rev() {
             remaining[index] = remaining[index + 1].saturating_mul(sources.len() as u64);
         }
         let prunes = self.prunes();
-        if prunes && self.reads.remaining[0] >= CHECK_FROM && self.ruled_out() {
+        if prunes && self.work.reads.remaining[0] >= CHECK_FROM && self.ruled_out() {
             return Flow::Continue(());
         }
-        if prunes && self.reads.remaining[0] >= self.foresight.narrow_from {
+        if prunes && self.work.reads.remaining[0] >= self.foresight.narrow_from {
             return self.narrow_reads();
         }
-        let updates = self.reads.open.iter().any(|(read, _)| self.reads.partner[*read] != usize::MAX);
+        let updates = self.work.reads.open.iter().any(|(read, _)| self.work.reads.partner[*read] != usize::MAX);
         let from = if updates { PAIRWISE_UPDATES_FROM } else { PAIRWISE_FROM };
-        if prunes && self.reads.remaining[0] >= from {
+        if prunes && self.work.reads.remaining[0] >= from {
             self.drop_impossible()?;
             self.prepare_pairs();
         }
@@ -154,30 +154,30 @@ impl Search<'_, '_> {
     }
 
     pub(super) fn assign(&mut self, write: usize, read: usize) -> Consistent {
-        self.reads.source[read] = write;
-        self.reads.relation.insert(write, read);
-        self.values.assign(self.unfolding, &self.candidate, &self.question, write, read)
+        self.work.reads.source[read] = write;
+        self.work.reads.relation.insert(write, read);
+        self.work.values.assign(self.unfolding, &self.work.candidate, &self.question, write, read)
     }
 
     fn choose_read(&mut self, depth: usize) -> Flow {
         self.budget.tick(1)?;
-        if depth == self.reads.open.len() {
+        if depth == self.work.reads.open.len() {
             return self.reads_chosen();
         }
-        let read = self.reads.open[depth].0;
-        let check = self.prunes() && self.reads.remaining[depth + 1] >= CHECK_FROM;
-        for index in 0..self.reads.open[depth].1.len() {
+        let read = self.work.reads.open[depth].0;
+        let check = self.prunes() && self.work.reads.remaining[depth + 1] >= CHECK_FROM;
+        for index in 0..self.work.reads.open[depth].1.len() {
             if !self.compatible_with_chosen(depth, index) {
                 continue;
             }
-            let write = self.reads.open[depth].1[index];
-            let mark = self.values.mark();
+            let write = self.work.reads.open[depth].1[index];
+            let mark = self.work.values.mark();
             let viable = self.assign(write, read) == Consistent::Yes && !(check && self.ruled_out());
             let flow = if viable { self.choose_read(depth + 1) } else { self.budget.ended() };
-            self.values.undo(mark);
-            self.values.unassign(write);
-            self.reads.relation.remove(write, read);
-            self.reads.source[read] = usize::MAX;
+            self.work.values.undo(mark);
+            self.work.values.unassign(write);
+            self.work.reads.relation.remove(write, read);
+            self.work.reads.source[read] = usize::MAX;
             flow?;
         }
         Flow::Continue(())
@@ -185,51 +185,51 @@ impl Search<'_, '_> {
 
     /// Whether a check rules the reads chosen so far out, with the orders as far as the traces fix them.
     pub(super) fn ruled_out(&mut self) -> bool {
-        let root = std::mem::take(&mut self.orders.root);
+        let root = std::mem::take(&mut self.work.orders.root);
         let violated = self.check_partly(&root);
-        self.orders.root = root;
+        self.work.orders.root = root;
         violated.is_some() || !self.can_raise(Progress::Partial)
     }
 
     /// The checks that count on a partial choice.
     pub(super) fn check_partly(&mut self, co: &Relation) -> Option<CheckId> {
-        self.evaluator.set(BaseRelation::Rf, self.reads.relation.bits());
-        self.evaluator.set(BaseRelation::Syncbar, self.orders.met.bits());
-        self.evaluator.set(BaseRelation::Exitbar, self.orders.left.bits());
-        self.evaluator.set(BaseRelation::Generations, self.orders.succeeded.bits());
-        self.evaluator.set(BaseRelation::SyncFence, self.orders.nothing.bits());
+        self.evaluator.set(BaseRelation::Rf, self.work.reads.relation.bits());
+        self.evaluator.set(BaseRelation::Syncbar, self.work.orders.met.bits());
+        self.evaluator.set(BaseRelation::Exitbar, self.work.orders.left.bits());
+        self.evaluator.set(BaseRelation::Generations, self.work.orders.succeeded.bits());
+        self.evaluator.set(BaseRelation::SyncFence, self.work.orders.nothing.bits());
         self.evaluator.set(BaseRelation::Co, co.bits());
         self.evaluator.run(Stage::ReadsFrom, Stage::Coherence, Chosen::Partly)
     }
 
     /// Drops candidates that the model rules out by themselves.
     fn drop_impossible(&mut self) -> Flow {
-        for depth in 0..self.reads.open.len() {
-            let read = self.reads.open[depth].0;
+        for depth in 0..self.work.reads.open.len() {
+            let read = self.work.reads.open[depth].0;
             let mut kept = Sources::new();
-            for index in 0..self.reads.open[depth].1.len() {
+            for index in 0..self.work.reads.open[depth].1.len() {
                 self.budget.tick(1)?;
-                let write = self.reads.open[depth].1[index];
-                self.reads.relation.insert(write, read);
+                let write = self.work.reads.open[depth].1[index];
+                self.work.reads.relation.insert(write, read);
                 let possible = !self.ruled_out() && self.goes_with_pinned(write, read);
-                self.reads.relation.remove(write, read);
+                self.work.reads.relation.remove(write, read);
                 if possible {
                     kept.push(write);
                 }
             }
-            self.reads.open[depth].1 = kept;
+            self.work.reads.open[depth].1 = kept;
         }
-        for depth in (0..self.reads.open.len()).rev() {
-            let ways = self.reads.open[depth].1.len() as u64;
-            self.reads.remaining[depth] = self.reads.remaining[depth + 1].saturating_mul(ways);
+        for depth in (0..self.work.reads.open.len()).rev() {
+            let ways = self.work.reads.open[depth].1.len() as u64;
+            self.work.reads.remaining[depth] = self.work.reads.remaining[depth + 1].saturating_mul(ways);
         }
         Flow::Continue(())
     }
 
     fn goes_with_pinned(&mut self, write: usize, read: usize) -> bool {
-        (0..self.reads.pinned.len()).all(|index| {
-            let pinned = self.reads.pinned[index];
-            self.reads.location[pinned.1] != self.reads.location[read]
+        (0..self.work.reads.pinned.len()).all(|index| {
+            let pinned = self.work.reads.pinned[index];
+            self.work.reads.location[pinned.1] != self.work.reads.location[read]
                 || self.writes_can_be_ordered(pinned, (write, read))
         })
     }

@@ -39,7 +39,7 @@ impl Search<'_, '_> {
         if !self.goal_reachable(co, 0, &mut Vec::new()) {
             return Flow::Continue(());
         }
-        if !self.values.all_known(self.unfolding, &self.candidate) {
+        if !self.work.values.all_known(self.unfolding, &self.work.candidate) {
             self.note_gap(Stop::ThinAir);
             return Flow::Continue(());
         }
@@ -49,7 +49,7 @@ impl Search<'_, '_> {
         self.weigh()?;
         self.reported += 1;
         self.budget.tick(1)?;
-        match (self.visit)(&self.execution) {
+        match (self.visit)(&self.work.execution) {
             ControlFlow::Continue(()) => Flow::Continue(()),
             ControlFlow::Break(()) => Flow::Break(End::Stopped),
         }
@@ -60,8 +60,8 @@ impl Search<'_, '_> {
         let Some(location) = self.question.memory.get(at) else {
             return self.goal_holds(chosen);
         };
-        self.orders.writes(location.index()).iter().filter(|write| !co.has_successor(**write)).any(|write| {
-            chosen.push(self.values.of(*write));
+        self.work.orders.writes(location.index()).iter().filter(|write| !co.has_successor(**write)).any(|write| {
+            chosen.push(self.work.values.of(*write));
             let reachable = self.goal_reachable(co, at + 1, chosen);
             chosen.pop();
             reachable
@@ -75,7 +75,7 @@ impl Search<'_, '_> {
                     let at = self.question.memory.binary_search(location).ok()?;
                     memory[at]
                 }
-                other => self.values.term(self.unfolding, &self.candidate, other),
+                other => self.work.values.term(self.unfolding, &self.work.candidate, other),
             });
             holds != Some(false)
         })
@@ -83,12 +83,12 @@ impl Search<'_, '_> {
 
     /// What is as it was in the last execution stays: two often differ in what is read alone.
     fn fill(&mut self, co: &Relation, fences: &Relation) {
-        let events = &self.candidate.events;
+        let events = &self.work.candidate.events;
         let named = |(from, to): (usize, usize)| (events[from], events[to]);
-        let execution = &mut self.execution;
-        let filled = &mut self.filled;
+        let execution = &mut self.work.execution;
+        let filled = &mut self.work.filled;
         if !filled.is_current {
-            execution.traces.clone_from(&self.candidate.traces);
+            execution.traces.clone_from(&self.work.candidate.traces);
             execution.events.clone_from(events);
         }
         if !filled.is_current || filled.co != *co {
@@ -101,14 +101,14 @@ impl Search<'_, '_> {
             fences.for_each(|from, to| execution.sync_fence.push(named((from, to))));
             filled.fences.assign(fences);
         }
-        if !filled.is_current || self.orders.has_barriers {
-            execution.barriers.clone_from(&self.orders.matching);
+        if !filled.is_current || self.work.orders.has_barriers {
+            execution.barriers.clone_from(&self.work.orders.matching);
         }
         filled.is_current = true;
         execution.rf.clear();
-        execution.rf.extend(self.reads.all.iter().map(|&read| named((self.reads.source[read], read))));
+        execution.rf.extend(self.work.reads.all.iter().map(|&read| named((self.work.reads.source[read], read))));
         execution.values.clear();
-        execution.values.extend_from_slice(self.values.all());
-        execution.weight = self.orders.weight;
+        execution.values.extend_from_slice(self.work.values.all());
+        execution.weight = self.work.orders.weight;
     }
 }

@@ -33,13 +33,13 @@ impl Job<'_> {
             _ => return (found, None),
         }
         let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
-        let reading = Reading { unfolding: self.unfolding, terms: self.terms, filter };
+        let reading = Reading { unfolding: self.unfolding, terms: self.terms(), filter };
         let classes = reading.classes(&self.searcher, &self.goal(None, Multiplicity::All), &exchange);
         match classes {
             Some(classes) if classes.all_outcomes > MOST_LISTED => (found, Some(classes)),
             // Which accesses race is seen execution by execution.
             Some(classes) if classes.all_outcomes <= MOST_FROM_CLASSES && goal.observed != Observed::Everything => {
-                match classes.listed(&exchange, self.terms) {
+                match classes.listed(&exchange, self.terms()) {
                     Some(outcomes) => (all(found, &classes, outcomes), None),
                     None => (self.searcher.run(goal, Totals::default, visit), None),
                 }
@@ -60,7 +60,7 @@ impl Job<'_> {
         let asked = self.test.program.questions.iter().map(|question| &question.condition);
         let conditions: Vec<&Condition> =
             asked.chain(self.test.program.filter.iter().map(|filter| &filter.node)).collect();
-        Exchange::find(self.unfolding, Looked { terms: self.terms, conditions: &conditions })
+        Exchange::find(self.unfolding, Looked { terms: self.terms(), conditions: &conditions })
     }
 }
 

@@ -14,8 +14,8 @@ impl Job<'_> {
         let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
         let found: Vec<Shown> = (0..answers.findings.len()).filter_map(|at| answers.witness(at).cloned()).collect();
         for Shown { execution, of } in &found {
-            let states = outcome::Reader::new(of, execution).states(self.terms);
-            let states = states.iter().filter(|state| filter.is_none_or(|filter| holds(filter, self.terms, state)));
+            let states = outcome::Reader::new(of, execution).states(self.terms());
+            let states = states.iter().filter(|state| filter.is_none_or(|filter| holds(filter, self.terms(), state)));
             let states: Vec<_> = states.filter(|state| !answers.outcomes.contains(state)).collect();
             if !states.is_empty() {
                 executions = executions.plus(Count { count: 1, complete: false });

@@ -85,11 +85,16 @@ pub(crate) fn settle(
         })
     };
     // Most litmus tests name every place, and nobody asks what a register holds.
-    let is_asked = instructions().any(|(_, code)| touches(&code.operation).all.iter().any(asks_registers));
+    let is_asked = instructions().any(|(_, code)| match &code.operation {
+        // Of one value: nothing but its address may rest on a register.
+        Operation::Load { address, .. } | Operation::Store { address, .. } => {
+            matches!(address, AddressOperand::Register(_))
+        }
+        other => touches(other).all.iter().any(asks_registers),
+    });
     let reaches = if is_asked { Reaches::new(names, threads) } else { Reaches::of_none() };
-    let owners = threads.iter().map(|thread| thread.place).collect();
     let uses = (0..names.name_count()).map(|_| None).collect();
-    let mut gathered = Gathered { names, reaches: &reaches, owners, uses, links: Vec::new(), fallback: None };
+    let mut gathered = Gathered { names, reaches: &reaches, threads, uses, links: Vec::new(), fallback: None };
     for (at, code) in instructions() {
         if limits::tick() {
             return Reaches::of_none();
@@ -125,8 +130,7 @@ fn asks_registers(touch: &Touch<'_>) -> bool {
 struct Gathered<'a> {
     names: &'a Names,
     reaches: &'a Reaches,
-    /// Where each thread runs.
-    owners: Vec<crate::program::Place>,
+    threads: &'a [Box<ThreadBuilder>],
     /// By name.
     uses: Vec<Option<Uses>>,
     links: Vec<Link>,
@@ -231,7 +235,8 @@ impl Gathered<'_> {
         match portion {
             Portion::Scalars(ty, count) => {
                 let at = |index: u32| offset.map(|offset| offset + i128::from(index) * i128::from(ty.bits / 8));
-                uses.scalars.extend((0..count.max(1)).map(|index| Scalar { offset: at(index), ty, span, is_named }));
+                let scalar = |index| Scalar { offset: at(index), ty, span, is_named };
+                (0..count.max(1)).for_each(|index| uses.scalars.push(scalar(index)));
             }
             Portion::Object => {
                 // A register that is moved step by step is followed without the order of its steps: where no mbarrier can be
@@ -281,7 +286,7 @@ impl Gathered<'_> {
     fn described(&self, at: At, address: &AddressOperand) -> Vec<Place> {
         let mut found: SortedSet<Place> = self.places(at, address).into_iter().collect();
         if let Reach::Values(values) = self.reaches.address(self.names, at, address) {
-            let owner = self.owners.get(at.thread).copied().unwrap_or_default();
+            let owner = self.threads.get(at.thread).map(|thread| thread.place).unwrap_or_default();
             let decoded = values.into_iter().filter(|value| self.names.at(*value).is_none());
             let decoded = decoded.filter_map(|value| self.names.layout.described(owner, value));
             let reached = decoded.filter_map(|value| self.names.at(value));

@@ -5,6 +5,7 @@ use fencepost_syntax::Span;
 use fencepost_syntax::short::ShortText;
 use fencepost_syntax::sorted::SortedSet;
 
+use crate::few::Few;
 use crate::lower::names::{Name, NameId};
 use crate::program::LocationRole;
 use crate::value::Type;
@@ -33,7 +34,7 @@ impl Scalar {
 /// How a name is used, by all of its instances: they are cut alike.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
-    pub(crate) scalars: Vec<Scalar>,
+    pub(crate) scalars: Few<Scalar>,
     /// Offsets of mbarriers.
     pub(crate) objects: SortedSet<i128>,
     /// Those that the text names.
@@ -117,7 +118,7 @@ pub(crate) fn element_type(entry: &Name, uses: Option<&Uses>, fallback: Option<T
     if entry.role != LocationRole::Data || entry.ty.is_some() {
         return entry.ty;
     }
-    let scalars = || uses.into_iter().flat_map(|uses| &uses.scalars);
+    let scalars = || uses.into_iter().flat_map(|uses| uses.scalars.iter());
     let named = scalars().find(|scalar| scalar.is_named);
     named.or_else(|| scalars().next()).map(|scalar| scalar.ty).or(fallback)
 }

@@ -1,6 +1,7 @@
 //! The mnemonics of x86, with their size suffixes and condition codes.
 
 use fencepost_syntax::litmus::Comparison;
+use fencepost_syntax::short::ShortText;
 
 use crate::table::modifier::find;
 use crate::tag::Tag;
@@ -132,12 +133,17 @@ pub(crate) const TABLE: &[(&str, Opcode)] = &[
 ];
 
 /// AT&T size suffixes are accepted: `movl`, `addq`.
-pub(crate) fn opcode(name: &str) -> Option<Opcode> {
+pub(crate) fn opcode(name: &ShortText) -> Option<Opcode> {
+    // Most are in the table, where bytes are compared.
+    let known = TABLE.iter().find(|(own, _)| name == own).map(|(_, opcode)| *opcode);
+    known.or_else(|| composed(name))
+}
+
+fn composed(name: &str) -> Option<Opcode> {
     let plain = || name.strip_suffix(['b', 'w', 'l', 'q']);
     let moves = |name: &str| name.strip_prefix("cmov").and_then(code).map(Opcode::MoveIf);
-    find(TABLE, name)
-        .or_else(|| name.strip_prefix('j').and_then(code).map(Opcode::JumpIf))
-        .or_else(|| name.strip_prefix("set").and_then(code).map(Opcode::SetIf))
+    let jump = name.strip_prefix('j').and_then(code).map(Opcode::JumpIf);
+    jump.or_else(|| name.strip_prefix("set").and_then(code).map(Opcode::SetIf))
         .or_else(|| moves(name).or_else(|| moves(plain()?)))
         .or_else(|| find(TABLE, plain()?))
 }

@@ -64,9 +64,9 @@ pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: 
     let mut flags = SortedSet::new();
     for statement in body {
         let Statement::Instruction { instruction, .. } = statement else { continue };
-        let opcode = instruction.opcode.node.as_str();
+        let opcode = &instruction.opcode.node;
         found.asks_sign |= ["j", "set", "cmov"].iter().any(|head| {
-            let code = opcode.strip_prefix(head);
+            let code = opcode.starts_with(head).then(|| &opcode[head.len()..]);
             code.is_some_and(|code| ["s", "ns"].contains(&code.trim_end_matches(['l', 'q', 'w'])))
         });
         if !KEEP_FLAGS.iter().any(|head| opcode.starts_with(head)) {
