@@ -16,6 +16,10 @@ static FAILED: OnceLock<String> = OnceLock::new();
 
 /// Text for standard output.
 pub(crate) fn out(text: &str) {
+    // As of most tests of a folder.
+    if text.is_empty() {
+        return;
+    }
     raw_out(&escaped(text, notation(stdout_colour())));
 }
 
@@ -40,6 +44,9 @@ pub(crate) fn failure() -> Option<&'static str> {
 }
 
 pub(crate) fn err(text: &str) {
+    if text.is_empty() {
+        return;
+    }
     raw_err(&escaped(text, notation(stderr_colour())));
 }
 
