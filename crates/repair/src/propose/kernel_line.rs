@@ -7,10 +7,8 @@ use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::{Meeting, Position};
 use fencepost_syntax::instruction::Instruction;
-use fencepost_syntax::sorted::SharedSort as _;
 
-use crate::edit::{self, Change, Edit, Moved};
-use crate::propose::{adjust, phase, same_text};
+use crate::edit::{Change, Edit, Moved};
 use crate::scene::anchor::{Anchor, Side, instruction, position};
 use crate::scene::statement::{self, Role};
 use crate::scene::{Scene, loops};
@@ -18,22 +16,6 @@ use crate::scene::{Scene, loops};
 const COST: u32 = 0;
 /// How many instructions that stand together are moved together.
 const TOGETHER: usize = 3;
-
-/// For tests with loops that do more than to wait.
-pub(crate) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
-    if loops::all(&scene.test.litmus).is_empty() {
-        return Vec::new();
-    }
-    let mut single = phase::likely(scene, pair);
-    single.extend(adjust::words(scene, pair));
-    single.extend(adjust::moves(scene, pair));
-    let mut found: Vec<Vec<Edit>> = single.into_iter().map(|edit| vec![edit]).collect();
-    found.extend(same_text::all(scene, pair));
-    found.extend(met(scene, pair).map(|edit| vec![edit]));
-    found.retain(|edits| !edits.is_empty());
-    found.shared_sort_by_key(|edits| edit::size(edits));
-    found
-}
 
 fn statements<'s>(scene: &'s Scene<'_>, access: EventId) -> Option<(usize, Vec<(usize, &'s Instruction)>)> {
     let thread = scene.thread(access)?;
@@ -86,7 +68,7 @@ pub(crate) fn together(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<E
 }
 
 /// A barrier at the end of each round of all threads of the CTA.
-fn met(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Edit> {
+pub(crate) fn met(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Edit> {
     let litmus = &scene.test.litmus;
     if scene.thread(pair.0) == scene.thread(pair.1) || scene.place(pair.0) != scene.place(pair.1) {
         return None;

@@ -3,6 +3,7 @@
 
 pub(crate) mod adjust;
 pub(crate) mod barrier;
+pub(crate) mod catalogue;
 pub(crate) mod combined;
 pub(crate) mod flag;
 pub(crate) mod kernel_line;

@@ -65,6 +65,12 @@ pub(crate) fn all<'s>(scene: &'s Scene<'_>) -> Vec<Here<'s>> {
     threads.flat_map(|(at, thread)| body((at, &thread.body))).collect()
 }
 
+/// Whether the test has an instruction with one of these opcodes.
+pub(crate) fn any(scene: &Scene<'_>, opcodes: &[&str]) -> bool {
+    let mut statements = scene.test.litmus.threads.iter().flat_map(|thread| &thread.body);
+    statements.any(|own| instruction(own).is_some_and(|own| opcodes.contains(&own.opcode.node.as_str())))
+}
+
 /// Rows of a template share their text: what is none's own cannot be changed.
 fn position_is(scene: &Scene<'_>, thread: ThreadId, body: &[Statement], at: usize) -> bool {
     let span = body.get(at).and_then(instruction).map(Instruction::span);

@@ -9,12 +9,10 @@ use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::Cures;
 use crate::edit::{Change, Edit, Moved, Polled, Semantics, size};
-use crate::propose::barrier::left_out;
-use crate::propose::flag::read_once;
-use crate::propose::phase::{buffer_release, idle_wait};
+use crate::propose::catalogue::{self, LIKELY, Proposer, SMALLER};
 use crate::propose::way::SKIPPED;
 use crate::propose::way::link::Plan;
-use crate::propose::{adjust, combined, kernel_line, phase, same_text, tcgen05};
+use crate::propose::{adjust, combined, kernel_line, tcgen05};
 use crate::scene::anchor::{Anchor, Side};
 use crate::scene::{Scene, loops};
 use crate::scene::{slots, statement};
@@ -28,7 +26,7 @@ const NEAR: usize = 3;
 /// The size of an instruction that is put in.
 const SMALL: u32 = 6;
 /// The size of a loop that waits.
-const LIKELY: u32 = 7;
+const LIKELY_SIZE: u32 = 7;
 /// What a cure that leaves other races, or leaves a question answered as it should not be, counts more.
 const OTHERS_LEFT: u32 = 3;
 const NOT_RIGHT: u32 = 6;
@@ -58,7 +56,7 @@ impl Cure {
     }
 
     fn is_likely(&self) -> bool {
-        self.is_clean() && self.score() <= LIKELY
+        self.is_clean() && self.score() <= LIKELY_SIZE
     }
 
     /// Whether a question that is answered wrongly still is.
@@ -96,8 +94,9 @@ impl Cure {
     }
 }
 
-fn moves_fence(scene: &Scene<'_>, edit: &Edit) -> bool {
-    matches!(edit.change, Change::Move { span, .. } if scene.test.instruction_text(span).starts_with("fence."))
+/// Whether something else than a fence is moved.
+fn moves_other(scene: &Scene<'_>, edit: &Edit) -> bool {
+    matches!(edit.change, Change::Move { span, .. } if !scene.test.instruction_text(span).starts_with("fence."))
 }
 
 /// The pieces of a plan that the text does not have: what was not checked must not deny what is there.
@@ -180,12 +179,12 @@ pub(crate) fn search(
         }
         best => search.best = best,
     }
-    search.guesses(kernel_line::all(scene, pair));
+    search.guesses();
     match search.best.take() {
         Some(cure) if cure.is_clean() => return Outcome::Cured(cure),
         best => search.best = best,
     }
-    search.likely();
+    search.ask(LIKELY);
     if search.best.as_ref().is_some_and(|cure| cure.is_likely() && cure.waits()) {
         search.nearer(found);
     }
@@ -199,7 +198,7 @@ pub(crate) fn search(
             break;
         }
     }
-    search.smaller();
+    search.ask(SMALLER);
     if search.best.is_none() {
         search.several();
     }
@@ -220,24 +219,25 @@ impl Search<'_, '_> {
         }
     }
 
-    /// What is seldom meant so: another number than it should be, a copy in no group, a wait that nobody asks or repeats.
-    fn likely(&mut self) {
-        let (scene, pair) = (self.scene, self.pair);
-        self.singles(phase::odd(scene));
-        self.singles(same_text::uncommitted(scene));
-        self.singles(tcgen05::freed(scene, pair));
-        self.singles(adjust::only_arriving(scene));
-        self.singles(idle_wait::likely(scene, pair));
-        self.singles(read_once::likely(scene, pair));
-        let all = read_once::together(scene);
-        if self.best.is_none() && !all.is_empty() {
-            self.offer_quietly(&Plan { from: pair.0, to: pair.1, edits: all, cost: 0 });
-        }
-        for edits in read_once::unlooked(scene) {
-            if size(&edits) < self.bound() {
-                self.offer_quietly(&Plan { from: pair.0, to: pair.1, edits, cost: 0 });
+    /// What each of these proposers has to offer, where it is smaller than what there is.
+    fn ask(&mut self, proposers: &[Proposer]) {
+        let scene = self.scene;
+        let is_asked = |proposer: &&Proposer| proposer.about.is_empty() || statement::any(scene, proposer.about);
+        for proposer in proposers.iter().filter(is_asked) {
+            for plan in (proposer.propose)(scene, self.pair) {
+                let size = proposer.no_guess.unwrap_or_else(|| size(&plan.edits));
+                let is_late = proposer.no_guess.is_none() && self.verifier.is_tired();
+                if size < self.bound() && !is_late && !self.is_beside_proxy_fence(&plan) {
+                    self.offer_quietly(&plan);
+                }
             }
         }
+    }
+
+    /// Where the order is there and only the fence between the proxies is not, nothing but a fence stands wrong.
+    fn is_beside_proxy_fence(&self, plan: &Plan) -> bool {
+        self.best.as_ref().is_some_and(|best| best.is_proxy_fence(self.scene))
+            && plan.edits.iter().any(|edit| moves_other(self.scene, edit))
     }
 
     /// What is likely may be too much: ways that are nearly there and need less come first.
@@ -480,52 +480,15 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Smaller changes than the best.
-    fn smaller(&mut self) {
-        let (scene, pair) = (self.scene, self.pair);
-        let plan = |edits: Vec<Edit>| Plan { from: pair.0, to: pair.1, edits, cost: 0 };
-        // A user that never arrives is no guess; fences that are there already are left out again.
-        for plan in buffer_release::plans(scene, pair) {
-            if self.bound() > buffer_release::SIZE {
-                self.offer_quietly(&plan);
-            }
-        }
-        self.singles(adjust::words(scene, pair));
-        // Where the order is there and only the fence between the proxies is not, nothing but a fence stands wrong.
-        let moves = adjust::moves(scene, pair);
-        let is_fenced = self.best.as_ref().is_some_and(|best| best.is_proxy_fence(scene));
-        self.singles(moves.into_iter().filter(|edit| !is_fenced || moves_fence(scene, edit)).collect());
-        if !is_fenced {
-            for edits in kernel_line::together(scene, pair) {
-                if size(&edits) < self.bound() && !self.verifier.is_tired() {
-                    self.offer_quietly(&plan(edits));
-                }
-            }
-        }
-        self.singles(adjust::handed(scene, pair));
-        self.singles(adjust::halves(scene, pair));
-        self.singles(left_out::copies(scene, pair));
-    }
-
     /// One forgotten line is all that was wrong, or it was another.
-    fn guesses(&mut self, all: Vec<Vec<Edit>>) {
+    fn guesses(&mut self) {
         let stages = rounds::stages(self.scene);
-        let (from, to) = self.pair;
         let verifier = self.verifier;
-        let mends = |edits: &Vec<Edit>| verifier.mends(&edits.iter().collect::<Vec<_>>(), stages);
+        let mends = |plan: &Plan| verifier.mends(&plan.edits.iter().collect::<Vec<_>>(), stages);
         let bound = self.bound();
-        if let Some(edits) = all.into_iter().find(|edits| size(edits) < bound && mends(edits)) {
+        let mut all = catalogue::lines(self.scene, self.pair).into_iter();
+        if let Some(Plan { from, to, edits, .. }) = all.find(|plan| size(&plan.edits) < bound && mends(plan)) {
             self.best = Some(Cure { from, to, edits, found: Found::Clean, is_skip: false });
-        }
-    }
-
-    fn singles(&mut self, edits: Vec<Edit>) {
-        for edit in edits {
-            if edit.size() >= self.bound() || self.verifier.is_tired() {
-                continue;
-            }
-            let (from, to) = self.pair;
-            self.offer_quietly(&Plan { from, to, edits: vec![edit], cost: 0 });
         }
     }
 
