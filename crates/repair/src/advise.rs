@@ -18,8 +18,11 @@ use fencepost_check::write::race_order;
 use fencepost_report::{Diagnosis, Race, Report};
 use fencepost_syntax::sorted::SortedMap;
 
+use crate::fix::{Fixed, Fixing, cheapest};
+use crate::races::{MOST_RACES, is_for};
 use crate::verify::is_checked_again;
-use crate::{Engine, MOST_RACES, apply, crash, is_for, older_model, whole};
+use crate::whole::Engine;
+use crate::{crash, missing, older_model, whole};
 
 /// Answers one test under one model, and says what is missing where something is, if that is wanted.
 pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
@@ -41,7 +44,7 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     }
     if options.advice.is_yes() {
         let is_small = checked.evidence.unfolding.as_ref().is_none_or(|unfolding| is_checked_again(unfolding));
-        apply(test, model, options, &mut checked, if is_small { Engine::Fix } else { Engine::Proposers });
+        missing::tell(test, model, options, &mut checked, if is_small { Engine::Fix } else { Engine::Proposers });
         crash::apply(test, model, options, &mut checked);
         if is_small {
             diagnose_stronger(&Runs::new(test, model, options), &mut checked.report);
@@ -60,6 +63,11 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
         checked.test.get_or_insert_with(|| Arc::new(cut.clone()));
     }
     checked
+}
+
+/// The cheapest repair of a test under a model.
+pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
+    cheapest(test, model, fixing, missing::cures)
 }
 
 /// The share of a time limit that the answer has: a race without what it lacks is half an answer.
@@ -112,7 +120,7 @@ fn repaired_under(runs: &Runs<'_>, chosen: &[(&str, &str)]) -> SortedMap<Places,
     let settings = runs.options.readings.clone();
     let settings = chosen.iter().fold(settings, |settings, (name, value)| settings.with(name, value));
     let mut checked = runs.check(&settings);
-    apply(runs.test, runs.model, runs.options, &mut checked, Engine::Proposers);
+    missing::tell(runs.test, runs.model, runs.options, &mut checked, Engine::Proposers);
     let confirmed = checked.report.races.pairs.iter().filter_map(|race| {
         let diagnosis = race.diagnosis.as_ref().filter(|diagnosis| diagnosis.confirmed)?;
         Some((places(race), Diagnosis { under: Some(under(chosen)), ..diagnosis.clone() }))

@@ -11,8 +11,8 @@ use fencepost_report::reason::Reason;
 use fencepost_report::{Missing, TerminationAnswer};
 
 use crate::edit::Edit;
+use crate::propose::catalogue::HANGS;
 use crate::propose::flag::never_set;
-use crate::propose::phase;
 use crate::scene::Scene;
 use crate::verify::{Verifier, rounds};
 
@@ -49,8 +49,7 @@ pub(crate) fn own(test: &Test, model: &LoadedModel, checked: &Checked, verifier:
     let (unfolding, execution) = (evidence.unfolding.as_ref()?, evidence.stuck.as_ref()?);
     let watching = Watched::new(&model.model, &model.vocabulary);
     let scene = Scene::new(test, unfolding, execution, &watching);
-    let mut guesses = phase::hung(&scene);
-    guesses.extend(never_set::likely(&scene));
+    let guesses: Vec<Edit> = HANGS.iter().flat_map(|propose| propose(&scene)).collect();
     let stages = rounds::stages(&scene);
     let helps = |edit: &&Edit| match evidence.races.is_empty() {
         true => verifier.mends(&[*edit], stages),

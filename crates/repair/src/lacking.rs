@@ -1,7 +1,7 @@
 //! Why a change of the general search (`fix`) is needed: what stands there now and orders too little, or what is not there. The
 //! proposers know the reason before the change; here it is read off the change and the race that it takes away.
 
-use fencepost_program::program::{Place, Scope};
+use fencepost_program::program::Place;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
@@ -15,17 +15,24 @@ use crate::edit::{Change, Edit, Semantics, scope_word};
 use crate::propose::phase::buffer_release;
 use crate::propose::{adjust, proxy_fence};
 use crate::scene::Scene;
-use crate::scene::anchor::{Anchor, Side, instruction, instruction_at};
+use crate::scene::anchor::{Anchor, Side, instruction};
 use crate::scene::site::number;
 use crate::scene::statement::{self, Here, has};
 
 /// The change with its reason, where there is one, and with the section that says what it brings.
 pub(crate) fn explained(scene: &Scene<'_>, pair: Option<(EventId, EventId)>, edit: &Edit) -> Edit {
-    let (reason, section) = match &edit.change {
+    let own = |thread: ThreadId, span| statement::starting_at(scene, thread, span);
+    let mut change = edit.change.clone();
+    let (reason, section) = match &mut change {
         Change::Strengthen { thread, span, semantics, scope } => {
-            let wider = scope.map(|scope| adjust::too_narrow(scene, *thread, *span, scope));
+            let here = own(*thread, *span);
+            let wider = scope.map(|scope| here.and_then(|here| adjust::too_narrow(scene, here, scope)));
+            if semantics.is_some() {
+                // A scope that the instruction has already is not told.
+                *scope = scope.filter(|scope| !here.is_some_and(|own| own.has(scope_word(*scope))));
+            }
             match semantics {
-                Some(semantics) => stronger(scene, (*thread, *span), *semantics),
+                Some(semantics) => here.map_or((None, sections::PATTERNS), |here| stronger(scene, here, *semantics)),
                 None if is_racing(scene, pair, (*thread, *span)) => {
                     let reason = Scoping::ScopeNarrow { at: scene.site_at(*thread, *span) };
                     (Some(reason.into()), sections::MORALLY_STRONG)
@@ -36,7 +43,9 @@ pub(crate) fn explained(scene: &Scene<'_>, pair: Option<(EventId, EventId)>, edi
         Change::Replace { thread, span, by } if by.starts_with("fence.sc") => {
             (Some(not_sequentially_consistent(scene, *thread, *span).into()), "8.9.3, 9.7.15.4")
         }
-        Change::Replace { thread, span, by } => replaced(scene, pair, (*thread, *span), by),
+        Change::Replace { thread, span, by } => {
+            own(*thread, *span).map_or((None, sections::FENCE), |here| replaced(scene, pair, here, by))
+        }
         Change::Return { thread, span } => {
             let reason = Strength::ReturnsNothing { at: scene.site_at(*thread, *span) };
             (Some(reason.into()), "8.11.1, 8.8")
@@ -48,7 +57,7 @@ pub(crate) fn explained(scene: &Scene<'_>, pair: Option<(EventId, EventId)>, edi
         },
         _ => (None, sections::FENCE),
     };
-    Edit { change: spoken(scene, &edit.change), reason, section, ..edit.clone() }
+    Edit { change, reason, section, cost: edit.cost }
 }
 
 /// A fence that has to be `fence.sc`: between a write and a later read no other orders them (PTX ISA 8.9.3).
@@ -62,17 +71,6 @@ pub(crate) fn not_sequentially_consistent(scene: &Scene<'_>, thread: ThreadId, s
     if is_between { Strength::WritesThenReads { at } } else { Strength::NotSequentiallyConsistent { at } }
 }
 
-/// A scope that the instruction has already is not told.
-fn spoken(scene: &Scene<'_>, change: &Change) -> Change {
-    let mut change = change.clone();
-    if let Change::Strengthen { thread, span, semantics: Some(_), scope } = &mut change {
-        let own = instruction_at(&scene.test.litmus, *thread, *span);
-        let is_own = |scope: Scope| own.is_some_and(|(_, own)| has(own, scope_word(scope)));
-        *scope = scope.filter(|scope| !is_own(*scope));
-    }
-    change
-}
-
 fn accesses(pair: Option<(EventId, EventId)>) -> impl Iterator<Item = EventId> {
     pair.into_iter().flat_map(|(first, second)| [first, second])
 }
@@ -82,16 +80,8 @@ fn is_racing(scene: &Scene<'_>, pair: Option<(EventId, EventId)>, (thread, span)
 }
 
 /// An instruction whose words order too little.
-fn stronger(
-    scene: &Scene<'_>,
-    (thread, span): (ThreadId, Span),
-    semantics: Semantics,
-) -> (Option<Reason>, &'static str) {
-    let Some((at, instruction)) = instruction_at(&scene.test.litmus, thread, span) else {
-        return (None, sections::PATTERNS);
-    };
-    let here = Here { thread, at, instruction };
-    let at = scene.site_at(thread, span);
+fn stronger(scene: &Scene<'_>, here: Here<'_>, semantics: Semantics) -> (Option<Reason>, &'static str) {
+    let at = here.site(scene);
     let is_strong = ["relaxed", "acquire", "release", "acq_rel", "mmio"].into_iter().any(|word| here.has(word));
     let is_weak = matches!(here.opcode(), "ld" | "st") && !is_strong;
     let reason = match semantics {
@@ -116,17 +106,16 @@ fn stronger(
 fn replaced(
     scene: &Scene<'_>,
     pair: Option<(EventId, EventId)>,
-    (thread, span): (ThreadId, Span),
+    here: Here<'_>,
     by: &str,
 ) -> (Option<Reason>, &'static str) {
-    let old = instruction_at(&scene.test.litmus, thread, span);
     let new = parsed(by).and_then(|all| all.into_iter().find_map(|it| instruction(&it).cloned()));
-    let (Some((_, old)), Some(new)) = (old, new) else { return (None, sections::FENCE) };
+    let (old, Some(new)) = (here.instruction, new) else { return (None, sections::FENCE) };
     let last = |it: &Instruction| match it.operands.last().map(|it| &it.node) {
         Some(Operand::Integer(value)) => Some(number(*value)),
         _ => None,
     };
-    let at = scene.site_at(thread, span);
+    let at = here.site(scene);
     let reason: Option<Reason> = match (last(old), last(&new)) {
         (Some(old_mask), Some(mask)) if is_multicast(old) => left_out(scene, at, mask & !old_mask),
         _ if old.opcode.node != "mbarrier" => None,

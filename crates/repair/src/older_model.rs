@@ -19,8 +19,8 @@ use fencepost_report::verdict::Verdict;
 use fencepost_report::{Diagnosis, QuestionAnswer, Race, Report, TerminationAnswer};
 use fencepost_syntax::sorted::SortedMap;
 
+use crate::races::{MOST_RACES, Raced, of_races};
 use crate::verify::{AsItIs, Verifier, observe};
-use crate::{MOST_RACES, Raced, of_races};
 
 /// `again` answers the whole test under a model.
 pub(crate) fn apply(

@@ -15,8 +15,16 @@ use fencepost_report::{Count, Race, TerminationAnswer};
 
 use crate::edit::Edit;
 use crate::fix::{EditSpace, Orders};
+use crate::races::{MOST_RACES, is_for};
 use crate::scene::Scene;
-use crate::{Engine, MOST_RACES, fix, is_for, lacking, unordered};
+use crate::{fix, lacking, unordered};
+
+/// Whether the engine of `fix` is asked where the proposers know nothing: it asks them itself.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Engine {
+    Fix,
+    Proposers,
+}
 
 /// Changed tests that are looked at.
 const MOST_ASKED: u64 = 400;

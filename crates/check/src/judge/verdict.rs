@@ -22,28 +22,28 @@ pub fn of_question(kind: QuestionKind, answer: &Answer) -> Verdict {
     }
 }
 
-/// Those of the questions about crashes and about recovery. A recovery program that does not end has recovered nothing.
-fn of_crashes(test: &Test, answers: &Answers) -> Vec<Verdict> {
-    let crash = &test.program.crash;
-    let Some(found) = &answers.crash else { return Vec::new() };
+/// What a test promises: its questions that can be broken, and those about crashes and about recovery.
+fn promises(test: &Test, answers: &Answers) -> Vec<(QuestionKind, Aspect)> {
+    let (program, crash) = (&test.program, &test.program.crash);
+    let questions = program.questions.iter().take(answers.findings.len()).enumerate();
+    let enforced = questions.filter(|(_, question)| question.kind != QuestionKind::Check);
+    let mut promises: Vec<_> = enforced.map(|(at, question)| (question.kind, Aspect::Question(at))).collect();
+    let Some(found) = &answers.crash else { return promises };
     let questions = crash.questions.iter().take(found.findings.len()).enumerate();
-    let mut verdicts: Vec<Verdict> =
-        questions.map(|(at, question)| of_question(question.kind, &answers.answer(Aspect::Crash(at)))).collect();
+    promises.extend(questions.map(|(at, question)| (question.kind, Aspect::Crash(at))));
     if let (Some(recovery), Some(found)) = (&crash.recovery, &found.recovery) {
         let questions = recovery.program.questions.iter().take(found.findings.len()).enumerate();
-        verdicts
-            .extend(questions.map(|(at, question)| of_question(question.kind, &answers.answer(Aspect::Recovery(at)))));
-        verdicts.push(of_question(QuestionKind::NotExists, &found.hang.plain()));
+        promises.extend(questions.map(|(at, question)| (question.kind, Aspect::Recovery(at))));
     }
-    verdicts
+    promises
 }
 
-/// The worst of the questions that can be broken.
+/// The worst of the questions that can be broken. A recovery program that does not end has recovered nothing.
 pub fn of_test(test: &Test, answers: &Answers) -> Verdict {
-    let questions = test.program.questions.iter().take(answers.findings.len()).enumerate();
-    let enforced = questions.filter(|(_, question)| question.kind != QuestionKind::Check);
-    let verdicts = enforced.map(|(at, question)| of_question(question.kind, &answers.answer(Aspect::Question(at))));
-    let verdicts: Vec<Verdict> = verdicts.chain(of_crashes(test, answers)).collect();
+    let promises = promises(test, answers).into_iter().map(|(kind, aspect)| (kind, answers.answer(aspect)));
+    let recovery = answers.crash.as_ref().and_then(|crash| crash.recovery.as_ref());
+    let recovered = recovery.map(|found| (QuestionKind::NotExists, found.hang.plain()));
+    let verdicts: Vec<Verdict> = promises.chain(recovered).map(|(kind, answer)| of_question(kind, &answer)).collect();
     // A test that asks nothing asks for everything: its executions, races and hangs.
     let stopped = answers.stopped.as_ref().filter(|_| test.program.questions.is_empty());
     match (Verdict::worst(&verdicts), answers.refused.as_ref().or(stopped)) {

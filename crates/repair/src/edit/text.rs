@@ -446,8 +446,9 @@ mod tests {
     use fencepost_check::{Models, Options, load};
     use fencepost_syntax::Source;
 
+    use crate::fix;
+    use crate::fix::Fixing;
     use crate::fix::costs::Costs;
-    use crate::fix::{Fixing, fix};
 
     /// What is moved gets new words where it comes to stand.
     #[test]

@@ -7,8 +7,9 @@ use fencepost_syntax::Source;
 use fencepost_syntax::sorted::SharedSort as _;
 
 use super::space::{Space, changed_program};
-use super::{Costs, FixAnswer, Fixing, fix};
+use super::{Costs, FixAnswer, Fixing};
 use crate::edit::Edit;
+use crate::fix;
 use crate::random::Random;
 
 /// Two or three threads of two accesses each, and an outcome.

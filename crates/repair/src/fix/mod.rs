@@ -75,15 +75,18 @@ fn searching(options: &Options) -> Options {
     Options { budget, ..options.clone() }
 }
 
+/// Who says what the proposers find that cures something in a test.
+pub(crate) type Cures = fn(&Test, &LoadedModel, &Options) -> Vec<Vec<Edit>>;
+
 /// The cheapest repair of a test under a model.
-pub fn fix(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>) -> Fixed {
+pub(crate) fn cheapest(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>, cures: Cures) -> Fixed {
     let options = &fixing.options.begun();
     let _entered = readings::enter(options);
     let wants = want::wants(test, options, fixing.said);
     let searching = searching(options);
     let attempt = |lifetimes| {
         let oracle = Oracle::new(test, model, (&searching, options), &wants);
-        attempt(&oracle.within(Effort::new(options)).taking(lifetimes), fixing)
+        attempt(&oracle.within(Effort::new(options)).taking(lifetimes), fixing, cures)
     };
     let mut found = attempt(Lifetimes::MayStay);
     let mut left = Vec::new();
@@ -132,7 +135,7 @@ struct Attempt {
     asked: u64,
 }
 
-fn attempt(oracle: &Oracle<'_>, fixing: &Fixing<'_>) -> Attempt {
+fn attempt(oracle: &Oracle<'_>, fixing: &Fixing<'_>, cures: Cures) -> Attempt {
     let Oracle { test, model, options, .. } = *oracle;
     let mut choices = 0;
     let outcome = match oracle.judge(&[0], &[]) {
@@ -144,7 +147,7 @@ fn attempt(oracle: &Oracle<'_>, fixing: &Fixing<'_>) -> Attempt {
             let space = Space::new(test, model, fixing.costs, fixing.is_kept);
             let proposed = {
                 let _entered = oracle.effort.proposing();
-                proposed::proposed(test, model, options, fixing)
+                proposed::proposed(test, model, options, fixing, cures)
             };
             let paths = paths::paths(test, &space, fixing);
             choices = (space.options.len() + paths.len() + proposed.paths.len()) as u64;

@@ -2,7 +2,6 @@
 //! a guess as it stands, which bounds what is worth asking about; and what of it is more than an order is a change of paths, to
 //! which the `space` adds the rest.
 
-use fencepost_check::judge::readings;
 use fencepost_check::model::load::{LoadedModel, Models};
 use fencepost_check::model::vocabulary::Repairs;
 use fencepost_check::options::{Options, Wanted};
@@ -11,11 +10,10 @@ use fencepost_program::lower::lower;
 use fencepost_program::program::LocationRole;
 use fencepost_syntax::sorted::SharedSort as _;
 
-use super::Fixing;
 use super::difference;
 use super::paths::{Path, together};
 use super::space::plain;
-use crate::Engine;
+use super::{Cures, Fixing};
 use crate::edit::{Change, Edit};
 use crate::verify::rounds;
 
@@ -31,7 +29,13 @@ pub(super) struct Proposed {
     pub(super) paths: Vec<Path>,
 }
 
-pub(super) fn proposed(test: &Test, model: &LoadedModel, options: &Options, fixing: &Fixing<'_>) -> Proposed {
+pub(super) fn proposed(
+    test: &Test,
+    model: &LoadedModel,
+    options: &Options,
+    fixing: &Fixing<'_>,
+    cures: Cures,
+) -> Proposed {
     let whole = match &model.vocabulary.repairs {
         Repairs::By(whole) => Models::shipped(whole),
         _ => None,
@@ -42,19 +46,23 @@ pub(super) fn proposed(test: &Test, model: &LoadedModel, options: &Options, fixi
         None => options.budget.clone(),
     };
     let options = Options { advice: Wanted::Yes, fingerprint: Wanted::No, budget, ..options.clone() };
-    let mut cures = cures(test, model, &options);
+    let cures = |test: &Test| -> Vec<Vec<Edit>> {
+        let plain = |edits: Vec<Edit>| edits.into_iter().map(|it| plain(it.change)).collect();
+        cures(test, model, &options).into_iter().map(plain).collect()
+    };
+    let mut all = cures(test);
     // Of many rounds little can be checked, and what is missing in a few of them is missing in all.
     if let Some(short) = shorter(test) {
-        cures.extend(self::cures(&short, model, &options));
+        all.extend(cures(&short));
     }
     let classes = together::alike(&test.litmus);
-    let everywhere: Vec<Vec<Edit>> = cures
+    let everywhere: Vec<Vec<Edit>> = all
         .iter()
         .flat_map(|edits| classes.iter().filter_map(|class| together::everywhere(&test.litmus, edits, class)))
         .collect();
-    cures.extend(everywhere);
+    all.extend(everywhere);
     let mut found = Proposed::default();
-    for edits in cures {
+    for edits in all {
         let other: Vec<Edit> = edits.iter().filter(|edit| !only_orders(edit)).cloned().collect();
         if edits.iter().any(|edit| edit.change.touched(&test.litmus).into_iter().any(|span| (fixing.is_kept)(span))) {
             continue;
@@ -70,14 +78,6 @@ pub(super) fn proposed(test: &Test, model: &LoadedModel, options: &Options, fixi
         list.truncate(MOST);
     }
     found
-}
-
-/// What the proposers say of a test.
-fn cures(test: &Test, model: &LoadedModel, options: &Options) -> Vec<Vec<Edit>> {
-    let (mut checked, bound) = readings::answer(test, model, options);
-    let options = Options { bound, ..options.clone() };
-    let cures = crate::apply(test, model, &options, &mut checked, Engine::Proposers);
-    cures.into_iter().map(|edits| edits.into_iter().map(|it| plain(it.change)).collect()).collect()
 }
 
 /// The test with fewer rounds of its loops, and without questions about what all of them compute.

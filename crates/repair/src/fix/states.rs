@@ -222,8 +222,9 @@ mod tests {
     use fencepost_report::fix::What;
     use fencepost_syntax::Source;
 
+    use crate::fix;
     use crate::fix::costs::Costs;
-    use crate::fix::{FixReport, Fixing, fix};
+    use crate::fix::{FixReport, Fixing};
 
     fn fixed(text: &str) -> FixReport {
         let (tests, diagnostics) = load(&Source::new("test.litmus", text));

@@ -69,7 +69,7 @@ impl Cycle {
 
 /// The shortest cycle through each pair that communicates, each once, the shortest first. None where the threads' accesses
 /// can be put into one order.
-pub(crate) fn all(scene: &Scene<'_>) -> Vec<Cycle> {
+pub(crate) fn cycles(scene: &Scene<'_>) -> Vec<Cycle> {
     let mut edges = communication(scene);
     edges.shared_sort();
     let graph = Graph::new(scene, &edges);

@@ -33,13 +33,13 @@ use crate::edit::{self, Edit};
 use crate::fix::Orders;
 use crate::lacking;
 use crate::outcome::cycle::{Cycle, Step};
-use crate::propose::way;
+use crate::propose::catalogue::{WAYS, offered};
 use crate::scene::Scene;
 use crate::scene::statement;
 use crate::search;
 use crate::verify::rounds;
 use crate::verify::{Shown, Verifier};
-use crate::{Engine, whole};
+use crate::whole::{self, Engine};
 
 /// Questions of one test that are diagnosed, and how often fences are put in.
 pub const MOST_QUESTIONS: usize = 4;
@@ -123,10 +123,10 @@ struct Search<'s, 'a> {
 
 impl Search<'_, '_> {
     fn cause(&self, scene: &Scene<'_>) -> Option<Cause> {
-        let cycles = cycle::all(scene);
+        let cycles = cycle::cycles(scene);
         // Threads that do not synchronise at all are not meant to: what they do to one location is to be one operation.
         if cycles.is_empty()
-            && statement::all(scene).iter().all(|here| statement::role(here.instruction).is_none())
+            && statement::instructions(scene).iter().all(|here| statement::role(here.instruction).is_none())
             && let Some(told) = self.atomic(scene).filter(|cause| cause.diagnosis.confirmed)
         {
             return Some(told);
@@ -154,7 +154,7 @@ impl Search<'_, '_> {
 
     /// Fences between all pairs of a cycle, then of a cycle of what is left, and so on.
     fn fenced(&self, scene: &Scene<'_>, first: &Cycle) -> Option<Left> {
-        let mut edits = orders::all(scene, first);
+        let mut edits = orders::fences(scene, first);
         for _ in 0..ROUNDS {
             if edits.is_empty() {
                 return None;
@@ -165,11 +165,11 @@ impl Search<'_, '_> {
             let shown = self.verifier.shown(&edits, self.question)?;
             let test = changed(scene.test, &edits)?;
             let changed = Scene::new(&test, &shown.unfolding, &shown.execution, scene.model);
-            let left = cycle::all(&changed);
+            let left = cycle::cycles(&changed);
             if left.is_empty() {
                 return Some(Left::Interleaving(edits, Box::new(shown)));
             }
-            let more = left.iter().map(|cycle| orders::all(&changed, cycle));
+            let more = left.iter().map(|cycle| orders::fences(&changed, cycle));
             let more = more.map(|more| more.into_iter().filter(|edit| is_new(&edits, edit)).collect::<Vec<_>>());
             let more = more.into_iter().find(|more| !more.is_empty())?;
             edits.extend(more);
@@ -187,10 +187,8 @@ impl Search<'_, '_> {
         let mut found: Vec<((EventId, EventId), Vec<Edit>)> = Vec::new();
         for (read, write) in pairs {
             let pair = (write, read);
-            let plans = way::plans(scene, pair);
-            if let search::Outcome::Cured(cure) =
-                search::search(scene, self.verifier, pair, &plans, &crate::Cures::default())
-            {
+            let plans = offered(WAYS, scene, pair);
+            if let search::Outcome::Cured(cure) = search::search(scene, self.verifier, pair, &plans, &[]) {
                 found.push(((read, write), cure.edits));
             }
         }

@@ -16,7 +16,7 @@ use crate::scene::anchor::Side;
 const SECTION: &str = "8.9.3, 9.7.15.4";
 
 /// One in place of a fence between the two accesses of each pair, or right before the second.
-pub(crate) fn all(scene: &Scene<'_>, cycle: &Cycle) -> Vec<Edit> {
+pub(crate) fn fences(scene: &Scene<'_>, cycle: &Cycle) -> Vec<Edit> {
     let apart = cycle.edges.iter().filter(|edge| edge.step != Step::Program);
     let scope = apart.map(|edge| scene.common(edge.from, edge.to)).max().unwrap_or(Scope::Sys);
     let text = format!("fence.sc.{}", scope_word(scope));

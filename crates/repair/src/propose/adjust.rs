@@ -16,10 +16,10 @@ use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use crate::edit::{Change, Edit, Moved, SCOPES, Semantics, scope_word};
 use crate::propose::{proxy_fence, tcgen05};
 use crate::scene::Scene;
-use crate::scene::anchor::{Anchor, Side, instruction, instruction_at};
+use crate::scene::anchor::{Anchor, Side, instruction};
 use crate::scene::site;
 use crate::scene::slots::{self, Stop, course};
-use crate::scene::statement::{Here, Role, all, role, section, spelled};
+use crate::scene::statement::{Here, Role, instructions, role, section, spelled};
 
 /// Changes of each kind that are tried for one race.
 const MOST: usize = 32;
@@ -35,7 +35,7 @@ pub(crate) fn words(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let mut found = counts(scene);
     let is_connected = scene.is_connected(pair);
     let is_racing = |here: &Here<'_>| [pair.0, pair.1].iter().any(|id| scene.event(*id).span == here.span());
-    for here in all(scene) {
+    for here in instructions(scene) {
         found.extend(read_only(scene, here));
         if is_connected || is_racing(&here) {
             found.extend(scope(scene, here, common));
@@ -125,7 +125,7 @@ fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
     // The next scope that these have.
     let is_persist = matches!(here.opcode(), "prel" | "pacq");
     let common = if is_persist && common == Scope::Cluster { Scope::Gpu } else { common };
-    let (reason, section) = too_narrow(scene, here.thread, here.span(), common)?;
+    let (reason, section) = too_narrow(scene, here, common)?;
     let (thread, span) = (here.thread, here.span());
     let change = match is_rewritten {
         true => Change::Replace { thread, span, by: widened(&scene.test.instruction_text(span), &own.node, common) },
@@ -144,19 +144,12 @@ fn widened(text: &str, own: &str, scope: Scope) -> String {
 }
 
 /// What is said of a scope that is too narrow.
-pub(crate) fn too_narrow(
-    scene: &Scene<'_>,
-    thread: ThreadId,
-    span: Span,
-    common: Scope,
-) -> Option<(Reason, &'static str)> {
-    let (at, instruction) = instruction_at(&scene.test.litmus, thread, span)?;
-    let own = instruction.modifiers.iter().find(|word| SCOPES.contains(&word.node.as_str()))?;
+pub(crate) fn too_narrow(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<(Reason, &'static str)> {
+    let own = here.instruction.modifiers.iter().find(|word| SCOPES.contains(&word.node.as_str()))?;
     let scope = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys].into_iter().find(|it| scope_word(*it) == own.node);
-    let here = Here { thread, at, instruction };
     let reason =
         Scoping::ScopeTooNarrow { at: here.site(scene), scope: scope.map(site::scope), shared: site::scope(common) };
-    let section = if instruction.opcode.node == "mbarrier" { "9.7.15.16, 8.5" } else { sections::SCOPE };
+    let section = if here.opcode() == "mbarrier" { "9.7.15.16, 8.5" } else { sections::SCOPE };
     Some((reason.into(), section))
 }
 
@@ -273,7 +266,7 @@ pub(crate) fn parity(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
 /// `bar.arrive` at a barrier that nobody waits at: one of those that arrive is to wait (PTX ISA 9.7.15.1).
 pub(crate) fn only_arriving(scene: &Scene<'_>) -> Vec<Edit> {
     let of_cta = |here: &Here<'_>| matches!(here.opcode(), "bar" | "barrier") && !here.has("cluster");
-    let barriers: Vec<Here<'_>> = all(scene).into_iter().filter(of_cta).collect();
+    let barriers: Vec<Here<'_>> = instructions(scene).into_iter().filter(of_cta).collect();
     let id = |here: &Here<'_>| here.instruction.operands.first().map(|operand| operand.node.clone());
     let awaited = |arrives: &Here<'_>| {
         let waits = |here: &Here<'_>| !here.has("arrive") && id(here) == id(arrives);
@@ -303,7 +296,7 @@ pub(crate) fn moves(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     if !scene.is_connected(pair) {
         return Vec::new();
     }
-    for here in all(scene) {
+    for here in instructions(scene) {
         let Some(role) = role(here.instruction) else { continue };
         let Some(course) = course(&scene.test.litmus, here.thread, here.at, FAR) else { continue };
         let of_pair = [pair.0, pair.1].iter().any(|id| scene.thread(*id) == Some(here.thread));
@@ -374,7 +367,7 @@ fn moved(scene: &Scene<'_>, here: Here<'_>, role: Role, stop: &Stop, crossed: He
 /// half behind one access, the acquiring before the other.
 pub(crate) fn halves(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let mut found = Vec::new();
-    for here in all(scene) {
+    for here in instructions(scene) {
         if here.opcode() != "fence" || !here.has("async::generic") || here.instruction.guard.is_some() {
             continue;
         }
@@ -412,7 +405,7 @@ pub(crate) fn handed(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
         let strand = !scene.is_main(access) && scene.has(access, Tag::Tcgen05);
         let Some(thread) = scene.thread(access).filter(|_| strand) else { continue };
         let Some(to) = scene.anchor(scene.at(access), Side::After) else { continue };
-        for here in all(scene) {
+        for here in instructions(scene) {
             if here.thread == thread || here.opcode() != "tcgen05" || !here.has("commit") {
                 continue;
             }

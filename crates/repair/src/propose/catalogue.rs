@@ -1,26 +1,34 @@
 //! The proposers that the search asks, in its order. A new one is a row here: the search knows none of them by name.
 
 use fencepost_program::EventId;
-use fencepost_syntax::sorted::SharedSort as _;
+use fencepost_report::Diagnosis;
+use fencepost_report::finding::FindingKind;
 
-use crate::edit::{Edit, size};
+use crate::edit::Edit;
 use crate::propose::barrier::left_out;
-use crate::propose::flag::read_once;
+use crate::propose::flag::{never_set, read_once};
+use crate::propose::lifetime::cta;
 use crate::propose::phase::{buffer_release, idle_wait};
 use crate::propose::way::link::Plan;
-use crate::propose::{adjust, kernel_line, phase, same_text, tcgen05};
-use crate::scene::{Scene, loops};
+use crate::propose::{adjust, combined, kernel_line, phase, same_text, tcgen05, way, wgmma};
+use crate::scene::{Scene, statement};
 
 /// The two accesses of a race.
 type Pair = (EventId, EventId);
 
 pub(crate) struct Proposer {
     /// The opcodes that its changes are about: it is not asked about a test that has none of them. Without any it always is.
-    pub(crate) about: &'static [&'static str],
+    about: &'static [&'static str],
     /// Its changes are no guesses: they are checked however many were, unless this size, what is left of them where some of their
     /// pieces stand in the test already, is too large.
     pub(crate) no_guess: Option<u32>,
     pub(crate) propose: fn(&Scene<'_>, Pair) -> Vec<Plan>,
+}
+
+impl Proposer {
+    pub(crate) fn is_for(&self, scene: &Scene<'_>) -> bool {
+        self.about.is_empty() || statement::has_opcode(scene, self.about)
+    }
 }
 
 const fn about(about: &'static [&'static str], propose: fn(&Scene<'_>, Pair) -> Vec<Plan>) -> Proposer {
@@ -30,6 +38,9 @@ const fn about(about: &'static [&'static str], propose: fn(&Scene<'_>, Pair) -> 
 const fn always(propose: fn(&Scene<'_>, Pair) -> Vec<Plan>) -> Proposer {
     about(&[], propose)
 }
+
+/// The cheapest ways from one access to the other over the synchronisation that is there, and that which almost is.
+pub(crate) const WAYS: &[Proposer] = &[always(way::plans)];
 
 /// What is seldom meant so: another number than it should be, a copy in no group, a wait that nobody asks or repeats.
 pub(crate) const LIKELY: &[Proposer] = &[
@@ -54,18 +65,36 @@ pub(crate) const SMALLER: &[Proposer] = &[
     about(&["bar", "barrier"], |scene, pair| each(pair, left_out::copies(scene, pair))),
 ];
 
-/// One forgotten or mistaken line of a kernel with loops, the smallest first (`kernel_line`).
-pub(crate) fn lines(scene: &Scene<'_>, pair: Pair) -> Vec<Plan> {
-    if loops::all(&scene.test.litmus).is_empty() {
-        return Vec::new();
-    }
-    let mut found = each(pair, phase::likely(scene, pair));
-    found.extend(each(pair, adjust::words(scene, pair)));
-    found.extend(each(pair, adjust::moves(scene, pair)));
-    found.extend(whole(pair, same_text::all(scene, pair)));
-    found.extend(each(pair, kernel_line::met(scene, pair)));
-    found.shared_sort_by_key(|plan| size(&plan.edits));
-    found
+/// One forgotten or mistaken line of a kernel with loops (`kernel_line`).
+pub(crate) const LINES: &[Proposer] = &[
+    about(&["mbarrier"], |scene, pair| each(pair, phase::likely(scene, pair))),
+    always(|scene, pair| each(pair, adjust::words(scene, pair))),
+    always(|scene, pair| each(pair, adjust::moves(scene, pair))),
+    about(&["cp", "wgmma"], |scene, pair| whole(pair, same_text::changes(scene, pair))),
+    always(|scene, pair| each(pair, kernel_line::met(scene, pair))),
+];
+
+/// Several changes, for races that no single way cures: what fits best first, and the first that helps is taken.
+pub(crate) const SEVERAL: &[Proposer] = &[always(combined::plans)];
+
+/// The same word in threads of the same text that speak for those of the race: the leaders of their CTAs with a lock.
+pub(crate) const ALIKE: &[Proposer] =
+    &[always(|scene, pair| whole(pair, kernel_line::said_alike(scene, &adjust::words(scene, pair))))];
+
+/// What a wait that never ends may come from, the likeliest first.
+pub(crate) const HANGS: &[fn(&Scene<'_>) -> Vec<Edit>] = &[phase::hung, never_set::likely];
+
+/// Findings that are no matter of order between two accesses: each has its own reason, and its own changes.
+pub(crate) const APART: &[(FindingKind, fn(&Scene<'_>, Pair, &mut Diagnosis) -> Vec<Plan>)] = &[
+    (FindingKind::ExitBeforeAccess, cta::diagnose),
+    (FindingKind::AccessBeforeStart, cta::before_start),
+    (FindingKind::WgmmaRegisterInFlight, wgmma::diagnose),
+    (FindingKind::WgmmaNoFence, wgmma::unfenced),
+];
+
+/// What these proposers have to offer, where the test is what they are about.
+pub(crate) fn offered(proposers: &'static [Proposer], scene: &Scene<'_>, pair: Pair) -> Vec<Plan> {
+    proposers.iter().filter(|proposer| proposer.is_for(scene)).flat_map(|own| (own.propose)(scene, pair)).collect()
 }
 
 /// Each edit by itself.

@@ -56,7 +56,7 @@ fn announced(scene: &Scene<'_>) -> Vec<Edit> {
         let count = Change::Count { name, by: 1, inits };
         Some([edit(change, reason.clone(), sections::MBARRIER), edit(count, reason, sections::MBARRIER)])
     };
-    statement::all(scene).into_iter().filter(announces).find_map(one).map(Vec::from).unwrap_or_default()
+    statement::instructions(scene).into_iter().filter(announces).find_map(one).map(Vec::from).unwrap_or_default()
 }
 
 fn kernel(scene: &Scene<'_>, id: EventId) -> Option<KernelId> {
@@ -144,7 +144,8 @@ pub(crate) fn wider(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let one = |(id, thread): (EventId, ThreadId)| {
         let reason = Scoping::ScopeNarrow { at: scene.site(id) };
         // An operation on an mbarrier that spells no scope spells no semantics either.
-        let spelled = adjust::too_narrow(scene, thread, scene.event(id).span, common);
+        let own = statement::starting_at(scene, thread, scene.event(id).span);
+        let spelled = own.and_then(|own| adjust::too_narrow(scene, own, common));
         let own = if scene.has(id, Tag::MbarrierWait) { Semantics::Acquire } else { Semantics::Release };
         let semantics = (scene.has(id, Tag::Mbarrier) && spelled.is_none()).then_some(own);
         let change = Change::Strengthen { thread, span: scene.event(id).span, semantics, scope: Some(common) };

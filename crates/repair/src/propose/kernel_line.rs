@@ -75,7 +75,7 @@ pub(crate) fn met(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Edit> {
     }
     let place = scene.place(pair.0);
     let threads = scene.unfolding.threads.iter().enumerate().filter(|(_, thread)| thread.place == place);
-    let loops = loops::all(litmus);
+    let loops = loops::loops_of(litmus);
     let tail = |(at, _)| {
         let thread = ThreadId::new(at);
         let own = loops.iter().find(|own| own.thread == thread)?;

@@ -68,7 +68,7 @@ pub(crate) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Lin
             let scope = scope_word(scene.common(from, to));
             let release = format!("fence.proxy.tensormap::generic.release.{scope}");
             gates.leaving.push(put(leave, &release, apart(None), sections::FENCE));
-            let acquire = format!("fence.proxy.tensormap::generic.acquire.{scope} [{}], 128", map(scene, to));
+            let acquire = format!("fence.proxy.tensormap::generic.acquire.{scope} [{}], 128", map_operand(scene, to));
             gates.entering.push(put(enter, &acquire, apart(None), "9.7.15.4, 8.9.4"));
         }
         (Proxy::TensorMemory, Proxy::TensorMemory) => tensor(scene, from, to, (leave, enter), &mut gates),
@@ -262,7 +262,7 @@ pub(crate) fn async_fence(scene: &Scene<'_>, access: EventId, at: Anchor) -> Str
 }
 
 /// How the copy names its map.
-fn map(scene: &Scene<'_>, read: EventId) -> String {
+fn map_operand(scene: &Scene<'_>, read: EventId) -> String {
     let operand = scene.statement(scene.at(read)).and_then(|statement| {
         statement.operands.iter().find_map(|operand| match &operand.node {
             Operand::Address(address) if !address.rest.is_empty() => Some(operand.span),

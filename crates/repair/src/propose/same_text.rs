@@ -27,7 +27,7 @@ struct Alike {
     threads: Vec<ThreadId>,
 }
 
-pub(crate) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
+pub(crate) fn changes(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
     let mut found = Vec::new();
     let mut seen: Vec<Vec<ThreadId>> = Vec::new();
     // What is read has to be read before it is overwritten: who reads says when.

@@ -10,7 +10,7 @@ use crate::edit::{Change, Edit, Moved};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction, position};
 use crate::scene::slots::Stop;
-use crate::scene::statement::{Here, Role, all, role, spelled};
+use crate::scene::statement::{Here, Role, instructions, role, spelled};
 
 const COST: u32 = 0;
 
@@ -19,7 +19,7 @@ pub(crate) fn freed(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let frees = |access: &EventId| scene.has(*access, Tag::Deallocation);
     let Some(access) = [pair.0, pair.1].into_iter().find(frees) else { return Vec::new() };
     let (span, thread) = (scene.event(scene.at(access)).span, scene.thread(access));
-    let own: Vec<Here<'_>> = all(scene).into_iter().filter(|here| Some(here.thread) == thread).collect();
+    let own: Vec<Here<'_>> = instructions(scene).into_iter().filter(|here| Some(here.thread) == thread).collect();
     let Some(at) = own.iter().position(|here| here.span().start == span.start) else { return Vec::new() };
     let leaves = |here: &&Here<'_>| matches!(here.opcode(), "ret" | "exit");
     let last = own.iter().skip(at + 1).take_while(|here| !leaves(here)).last();

@@ -50,7 +50,7 @@ const QUIET: &[&str] = &[
     "xor",
 ];
 
-pub(crate) fn all(litmus: &Litmus) -> Vec<Loop> {
+pub(crate) fn loops_of(litmus: &Litmus) -> Vec<Loop> {
     let mut found = Vec::new();
     for (thread, own) in litmus.threads.iter().enumerate() {
         for (first, statement) in own.body.iter().enumerate() {

@@ -8,7 +8,7 @@ use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 
 use crate::scene::Scene;
-use crate::scene::anchor::{instruction, position};
+use crate::scene::anchor::{instruction, instruction_at, position};
 
 /// What an instruction of synchronisation does, as far as the words for it differ.
 /// In the order in which an author would move them.
@@ -54,7 +54,7 @@ pub(crate) fn has(instruction: &Instruction, word: &str) -> bool {
     instruction.modifiers.iter().any(|found| found.node == word)
 }
 
-pub(crate) fn all<'s>(scene: &'s Scene<'_>) -> Vec<Here<'s>> {
+pub(crate) fn instructions<'s>(scene: &'s Scene<'_>) -> Vec<Here<'s>> {
     let threads = scene.test.litmus.threads.iter().enumerate();
     let body = |(thread, body): (usize, &'s [Statement])| {
         let thread = ThreadId(thread as u32);
@@ -65,8 +65,14 @@ pub(crate) fn all<'s>(scene: &'s Scene<'_>) -> Vec<Here<'s>> {
     threads.flat_map(|(at, thread)| body((at, &thread.body))).collect()
 }
 
+/// The one instruction of a thread that starts there.
+pub(crate) fn starting_at<'s>(scene: &'s Scene<'_>, thread: ThreadId, span: Span) -> Option<Here<'s>> {
+    let (at, instruction) = instruction_at(&scene.test.litmus, thread, span)?;
+    Some(Here { thread, at, instruction })
+}
+
 /// Whether the test has an instruction with one of these opcodes.
-pub(crate) fn any(scene: &Scene<'_>, opcodes: &[&str]) -> bool {
+pub(crate) fn has_opcode(scene: &Scene<'_>, opcodes: &[&str]) -> bool {
     let mut statements = scene.test.litmus.threads.iter().flat_map(|thread| &thread.body);
     statements.any(|own| instruction(own).is_some_and(|own| opcodes.contains(&own.opcode.node.as_str())))
 }

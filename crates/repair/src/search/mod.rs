@@ -7,12 +7,11 @@ use fencepost_program::EventId;
 use fencepost_report::reason::{Reason, Strength};
 use fencepost_syntax::sorted::SharedSort as _;
 
-use crate::Cures;
 use crate::edit::{Change, Edit, Moved, Polled, Semantics, size};
-use crate::propose::catalogue::{self, LIKELY, Proposer, SMALLER};
+use crate::propose::catalogue::{ALIKE, LIKELY, LINES, Proposer, SEVERAL, SMALLER, offered};
 use crate::propose::way::SKIPPED;
 use crate::propose::way::link::Plan;
-use crate::propose::{adjust, combined, kernel_line, tcgen05};
+use crate::propose::{adjust, combined, tcgen05};
 use crate::scene::anchor::{Anchor, Side};
 use crate::scene::{Scene, loops};
 use crate::scene::{slots, statement};
@@ -102,7 +101,7 @@ fn moves_other(scene: &Scene<'_>, edit: &Edit) -> bool {
 /// The pieces of a plan that the text does not have: what was not checked must not deny what is there.
 fn lacking(scene: &Scene<'_>, plan: &Plan) -> Plan {
     let has = |anchor: &Anchor, text: &str| {
-        let mut own = statement::all(scene).into_iter().filter(|here| here.thread == anchor.thread);
+        let mut own = statement::instructions(scene).into_iter().filter(|here| here.thread == anchor.thread);
         own.any(|here| statement::spelled(scene, here) == text.trim_end_matches(';').trim())
     };
     let is_there = |edit: &Edit| match &edit.change {
@@ -163,10 +162,10 @@ pub(crate) fn search(
     verifier: &Verifier<'_>,
     pair: (EventId, EventId),
     found: &[Plan],
-    others: &Cures,
+    others: &[Vec<Edit>],
 ) -> Outcome {
     let mut search = Search { scene, verifier, pair, best: None, undecided: None, against: None };
-    for edits in &others.all {
+    for edits in others {
         if size(edits) < search.bound()
             && let Some(cure) = adopt(scene, verifier, pair, edits)
         {
@@ -174,7 +173,7 @@ pub(crate) fn search(
         }
     }
     match search.best.take() {
-        Some(cure) if cure.score() <= SMALL || cure.is_clean() && !loops::all(&scene.test.litmus).is_empty() => {
+        Some(cure) if cure.score() <= SMALL || cure.is_clean() && !loops::loops_of(&scene.test.litmus).is_empty() => {
             return Outcome::Cured(cure);
         }
         best => search.best = best,
@@ -222,8 +221,7 @@ impl Search<'_, '_> {
     /// What each of these proposers has to offer, where it is smaller than what there is.
     fn ask(&mut self, proposers: &[Proposer]) {
         let scene = self.scene;
-        let is_asked = |proposer: &&Proposer| proposer.about.is_empty() || statement::any(scene, proposer.about);
-        for proposer in proposers.iter().filter(is_asked) {
+        for proposer in proposers.iter().filter(|proposer| proposer.is_for(scene)) {
             for plan in (proposer.propose)(scene, self.pair) {
                 let size = proposer.no_guess.unwrap_or_else(|| size(&plan.edits));
                 let is_late = proposer.no_guess.is_none() && self.verifier.is_tired();
@@ -271,7 +269,7 @@ impl Search<'_, '_> {
     fn offer(&mut self, plan: &Plan) {
         let found = self.check(&plan.edits);
         // What orders two accesses of an example need not order those of another round.
-        let is_one_round = loops::all(&self.scene.test.litmus).is_empty();
+        let is_one_round = loops::loops_of(&self.scene.test.litmus).is_empty();
         if found == Found::Unknown && self.undecided.is_none() && is_one_round {
             self.undecided = Some(lacking(self.scene, plan)).filter(|plan| !plan.edits.is_empty());
         }
@@ -455,7 +453,8 @@ impl Search<'_, '_> {
             Change::Strengthen { thread, span, semantics: Some(semantics), scope: Some(scope) } => {
                 let one = |semantics, scope| Change::Strengthen { thread: *thread, span: *span, semantics, scope };
                 // Without a scope of its own it needs both words.
-                let Some((reason, section)) = adjust::too_narrow(self.scene, *thread, *span, *scope) else {
+                let own = statement::starting_at(self.scene, *thread, *span);
+                let Some((reason, section)) = own.and_then(|own| adjust::too_narrow(self.scene, own, *scope)) else {
                     return Vec::new();
                 };
                 let wider = Edit::new(one(None, Some(*scope)), reason, section, edit.cost);
@@ -482,12 +481,17 @@ impl Search<'_, '_> {
 
     /// One forgotten line is all that was wrong, or it was another.
     fn guesses(&mut self) {
-        let stages = rounds::stages(self.scene);
-        let verifier = self.verifier;
-        let mends = |plan: &Plan| verifier.mends(&plan.edits.iter().collect::<Vec<_>>(), stages);
+        let (scene, verifier) = (self.scene, self.verifier);
+        if loops::loops_of(&scene.test.litmus).is_empty() {
+            return;
+        }
+        let mut all = offered(LINES, scene, self.pair);
+        all.shared_sort_by_key(|plan| size(&plan.edits));
+        let stages = rounds::stages(scene);
         let bound = self.bound();
-        let mut all = catalogue::lines(self.scene, self.pair).into_iter();
-        if let Some(Plan { from, to, edits, .. }) = all.find(|plan| size(&plan.edits) < bound && mends(plan)) {
+        let mends = |plan: &Plan| verifier.mends(&plan.edits.iter().collect::<Vec<_>>(), stages);
+        let found = all.into_iter().find(|plan| size(&plan.edits) < bound && mends(plan));
+        if let Some(Plan { from, to, edits, .. }) = found {
             self.best = Some(Cure { from, to, edits, found: Found::Clean, is_skip: false });
         }
     }
@@ -501,13 +505,11 @@ impl Search<'_, '_> {
         }
     }
 
-    /// The same word in threads of the same text that speak for those of the race: the leaders of their CTAs with a lock.
     fn alike(&mut self) {
-        let mut all = kernel_line::said_alike(self.scene, &adjust::words(self.scene, self.pair));
+        let mut all = offered(ALIKE, self.scene, self.pair);
         let is_relaxed = |edit: &Edit| matches!(edit.reason, Some(Reason::Strength(Strength::Relaxed { .. })));
-        all.shared_sort_by_key(|edits| !edits.iter().all(is_relaxed));
-        for edits in all {
-            let plan = Plan { from: self.pair.0, to: self.pair.1, edits, cost: 0 };
+        all.shared_sort_by_key(|plan| !plan.edits.iter().all(is_relaxed));
+        for plan in all {
             let found = self.check(&plan.edits);
             if found.is_cure() {
                 return self.keep(&plan, plan.edits.clone(), found);
@@ -519,7 +521,7 @@ impl Search<'_, '_> {
     }
 
     fn several(&mut self) {
-        for plan in combined::plans(self.scene, self.pair) {
+        for plan in offered(SEVERAL, self.scene, self.pair) {
             let found = self.check(&plan.edits);
             let enough = found <= Found::Right || found == Found::Gone && plan.cost <= combined::COST;
             if enough {

@@ -82,7 +82,7 @@ fn ends(litmus: &Litmus) -> Option<Vec<End>> {
 
 /// Loops that are in no other.
 fn outer(litmus: &Litmus) -> Vec<Loop> {
-    let loops = loops::all(litmus);
+    let loops = loops::loops_of(litmus);
     let is_outer = |own: &&Loop| !loops.iter().any(|other| *other != **own && other.contains(own.thread, own.first));
     loops.iter().filter(is_outer).copied().collect()
 }

@@ -1,8 +1,9 @@
 //! What `fix` leaves as it is: what the program computes, names that are taken, lines that somebody keeps.
 
 use fencepost_check::{Models, Options, load};
+use fencepost_repair::fix;
 use fencepost_repair::fix::costs::Costs;
-use fencepost_repair::fix::{FixAnswer, FixReport, Fixed, Fixing, fix};
+use fencepost_repair::fix::{FixAnswer, FixReport, Fixed, Fixing};
 use fencepost_report::fix::What;
 use fencepost_syntax::{Source, Span};
 

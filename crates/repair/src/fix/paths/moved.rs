@@ -79,7 +79,8 @@ mod tests {
     use fencepost_check::{Models, Options, load};
     use fencepost_syntax::Source;
 
-    use crate::fix::{Costs, FixAnswer, Fixing, fix};
+    use crate::fix;
+    use crate::fix::{Costs, FixAnswer, Fixing};
 
     /// The branch is mistaken: to look before the request, when no answer is there yet, mends nothing.
     #[test]

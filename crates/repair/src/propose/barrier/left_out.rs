@@ -8,7 +8,7 @@ use fencepost_report::reason::Meeting;
 use crate::edit::Edit;
 use crate::propose::way::link;
 use crate::scene::anchor::{Anchor, Side};
-use crate::scene::statement::{Here, Role, all, role, section, spelled};
+use crate::scene::statement::{Here, Role, instructions, role, section, spelled};
 use crate::scene::{Scene, slots};
 
 const COST: u32 = 0;
@@ -18,7 +18,7 @@ const MOST: usize = 32;
 const FAR: usize = 12;
 /// One barrier more, at every place where it may belong.
 pub(crate) fn copies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
-    let everything = all(scene);
+    let everything = instructions(scene);
     let meets: Vec<Here<'_>> =
         everything.into_iter().filter(|here| role(here.instruction) == Some(Role::Meets)).collect();
     let mut found = Vec::new();

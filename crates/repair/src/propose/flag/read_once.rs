@@ -19,7 +19,7 @@ use crate::propose::flag::unread;
 use crate::propose::wait::value;
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction, position};
-use crate::scene::statement::{Here, all};
+use crate::scene::statement::{Here, instructions};
 
 const COST: u32 = 0;
 /// How far behind the access its result is compared.
@@ -113,7 +113,8 @@ fn edit(scene: &Scene<'_>, here: Here<'_>, compared: &Instruction, guard: String
 /// Flags that are read once, and nothing looks at what was read. A read that is no acquire is to become one too: what stands
 /// behind it may do that, and then it is left out again.
 pub(crate) fn unlooked(scene: &Scene<'_>) -> Vec<Vec<Edit>> {
-    let loads = all(scene).into_iter().filter(|here| here.opcode() == "ld" && here.instruction.guard.is_none());
+    let loads =
+        instructions(scene).into_iter().filter(|here| here.opcode() == "ld" && here.instruction.guard.is_none());
     loads.filter_map(|here| unseen(scene, here)).take(MOST).collect()
 }
 
@@ -167,7 +168,7 @@ fn unseen(scene: &Scene<'_>, here: Here<'_>) -> Option<Vec<Edit>> {
 /// Strong reads whose result is compared, and nothing is made of the comparison.
 fn undecided<'s>(scene: &'s Scene<'_>) -> Vec<(Here<'s>, &'s Instruction, String)> {
     let mut found = Vec::new();
-    for here in all(scene).into_iter().filter(|here| here.instruction.guard.is_none() && is_strong(here)) {
+    for here in instructions(scene).into_iter().filter(|here| here.instruction.guard.is_none() && is_strong(here)) {
         let Some(Operand::Register(result)) = here.instruction.operands.first().map(|it| &it.node) else { continue };
         let body = scene.body(here.thread);
         let Some(at) = position(&scene.test.litmus, here.thread, here.span()) else { continue };

@@ -32,7 +32,7 @@ struct Part {
 
 /// The loops that use mbarriers or copy, and the threads that have none.
 fn parts(scene: &Scene<'_>) -> Vec<Part> {
-    let loops = loops::all(&scene.test.litmus);
+    let loops = loops::loops_of(&scene.test.litmus);
     let mut found = Vec::new();
     for thread in (0..scene.test.litmus.threads.len()).map(|at| ThreadId(at as u32)) {
         // An outer loop has the rounds of the inner.

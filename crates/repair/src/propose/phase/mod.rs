@@ -45,7 +45,7 @@ pub(crate) fn odd(scene: &Scene<'_>) -> Vec<Edit> {
 
 /// What a race in a loop may come from.
 pub(crate) fn likely(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
-    let loops = loops::all(&scene.test.litmus);
+    let loops = loops::loops_of(&scene.test.litmus);
     let uses = Uses::new(scene);
     if loops.is_empty() || uses.is_empty() {
         return Vec::new();
@@ -58,7 +58,7 @@ pub(crate) fn likely(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
 
 /// What a wait that never ends may come from, the smallest first.
 pub(crate) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
-    let loops = loops::all(&scene.test.litmus);
+    let loops = loops::loops_of(&scene.test.litmus);
     let uses = Uses::new(scene);
     let mut found = expected_arrivals::counts(scene, &uses);
     found.extend(uninitialised::tokens(scene, &uses));
@@ -87,6 +87,6 @@ fn mistaken(scene: &Scene<'_>, loops: &[loops::Loop], uses: &Uses) -> Vec<Edit> 
 pub(crate) fn polled(scene: &Scene<'_>, anchor: &Anchor) -> Polled {
     let litmus = &scene.test.litmus;
     let at = crate::scene::anchor::position(litmus, anchor.thread, anchor.span);
-    let around = at.and_then(|at| innermost(&loops::all(litmus), anchor.thread, at));
+    let around = at.and_then(|at| innermost(&loops::loops_of(litmus), anchor.thread, at));
     if around.is_some() { Polled::EveryRound } else { Polled::Once }
 }

@@ -71,7 +71,7 @@ pub(crate) fn constants(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<E
         };
         adjust::parity(scene, here).map(|edit| Edit { reason: Some(reason.into()), ..edit })
     };
-    statement::all(scene).into_iter().filter(straight).filter_map(asks).collect()
+    statement::instructions(scene).into_iter().filter(straight).filter_map(asks).collect()
 }
 
 /// Whether the wait asks with parity 0 and finds the mbarrier as it was initialised.
