@@ -42,7 +42,7 @@ const RELEASE: u32 = 2;
 const DURABILITY: u32 = 8;
 
 /// Says what is missing where a crash breaks a promise.
-pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
+pub(crate) fn diagnose_crashes(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
     let Some(crashes) = &checked.report.crashes else { return };
     let own = |kind: &str, verdict: &Verdict| *verdict == Verdict::Violated && kind != "exists";
     let broken = crashes.questions.iter().enumerate().filter(|(_, answer)| own(&answer.kind, &answer.verdict));

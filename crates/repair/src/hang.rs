@@ -11,8 +11,7 @@ use fencepost_report::reason::Reason;
 use fencepost_report::{Missing, TerminationAnswer};
 
 use crate::edit::Edit;
-use crate::propose::catalogue::HANGS;
-use crate::propose::flag::never_set;
+use crate::propose::catalogue::{HANG_REASONS, HANGS};
 use crate::scene::Scene;
 use crate::verify::{Verifier, rounds};
 
@@ -28,7 +27,12 @@ pub(crate) fn told(checked: &mut Checked, told: Option<Told>) {
 }
 
 /// For a test without races: of those what is missing is said race by race.
-pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) -> Vec<Vec<Edit>> {
+pub(crate) fn diagnose_hang(
+    test: &Test,
+    model: &LoadedModel,
+    options: &Options,
+    checked: &mut Checked,
+) -> Vec<Vec<Edit>> {
     if checked.report.termination.answer != TerminationAnswer::MayHang || !checked.evidence.races.is_empty() {
         return Vec::new();
     }
@@ -59,6 +63,9 @@ pub(crate) fn own(test: &Test, model: &LoadedModel, checked: &Checked, verifier:
         Some(edit) => {
             Some((edit.reason.iter().cloned().collect(), Edit::all_missing(std::slice::from_ref(edit), &scene)))
         }
-        None => never_set::why(&scene).map(|reason| (vec![reason], Vec::new())),
+        None => {
+            let reason = HANG_REASONS.iter().find_map(|reason| reason(&scene));
+            reason.map(|reason| (vec![reason], Vec::new()))
+        }
     }
 }

@@ -23,6 +23,7 @@ mod random;
 mod scene;
 mod search;
 pub mod slim;
+mod stronger_reading;
 mod unordered;
 mod verify;
 mod whole;

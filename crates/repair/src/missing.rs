@@ -29,8 +29,8 @@ pub(crate) fn tell(
     if !checked.evidence.races.is_empty() {
         return races::diagnose_all(test, model, options, checked);
     }
-    let mut cures = outcome::apply(test, model, options, checked, engine);
-    cures.extend(hang::apply(test, model, options, checked));
+    let mut cures = outcome::diagnose_outcomes(test, model, options, checked, engine);
+    cures.extend(hang::diagnose_hang(test, model, options, checked));
     cures
 }
 

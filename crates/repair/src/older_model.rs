@@ -23,7 +23,7 @@ use crate::races::{MOST_RACES, Raced, of_races};
 use crate::verify::{AsItIs, Verifier, observe};
 
 /// `again` answers the whole test under a model.
-pub(crate) fn apply(
+pub(crate) fn diagnose_by_whole_model(
     test: &Test,
     whole: &str,
     options: &Options,

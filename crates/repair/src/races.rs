@@ -25,10 +25,9 @@ use fencepost_report::reason::{Ordering, Reason};
 
 use crate::edit::Edit;
 use crate::hang;
-use crate::propose::catalogue::{APART, WAYS, offered};
-use crate::propose::lifetime::{cta, tensor_memory};
+use crate::propose::catalogue::{APART, GENERAL, PROXY_CHANGES, PROXY_REASONS, REASONS, WAYS, offered};
+use crate::propose::warp;
 use crate::propose::way::link::Plan;
-use crate::propose::{proxy_fence, warp};
 use crate::scene::Scene;
 use crate::search::{Cure, Outcome, adopt, search};
 use crate::unordered;
@@ -168,6 +167,7 @@ fn diagnose(
     let plans = apart.filter(|_| kind != FindingKind::MixedSizeRace).unwrap_or_else(|| offered(WAYS, scene, pair));
     let outcome = search(scene, verifier, pair, &plans, &cures.all);
     diagnosis.confirmed = matches!(outcome, Outcome::Cured(_) | Outcome::Against(_));
+    let by_proxies = || PROXY_REASONS.iter().find_map(|reason| reason(scene, pair));
     let is_against = matches!(outcome, Outcome::Against(_));
     let is_wrong = matches!(&outcome, Outcome::Cured(cure) if cure.leaves_wrong());
     // Without a confirmed one, the cheapest of those that were too much to check says what kind of piece is missing. One that
@@ -181,21 +181,20 @@ fn diagnose(
         Outcome::Probably(_) | Outcome::Unsolved | Outcome::Nothing if kind == FindingKind::MixedSizeRace => None,
         Outcome::Probably(plan) | Outcome::Against(plan) => Some((plan.from, plan.to, plan.edits)),
         Outcome::Unsolved | Outcome::Nothing if is_apart => {
-            let general = cta::general(scene, kind, pair).or_else(|| tensor_memory::lacks(scene, kind, pair));
-            diagnosis.missing = general.into_iter().collect();
+            diagnosis.missing = GENERAL.iter().find_map(|general| general(scene, kind, pair)).into_iter().collect();
             plans.into_iter().next().filter(|_| kind.is_of_registers()).map(|plan| (plan.from, plan.to, plan.edits))
         }
-        Outcome::Unsolved | Outcome::Nothing if let Some(reason) = proxy_fence::kernel_end_only(scene, pair) => {
-            diagnosis.reasons = vec![reason.into()];
+        Outcome::Unsolved | Outcome::Nothing if let Some(reason) = by_proxies() => {
+            diagnosis.reasons = vec![reason];
             None
         }
         Outcome::Unsolved => {
-            let told = proxy_fence::by_proxies(scene, pair);
-            if told.is_none() {
+            let plan = PROXY_CHANGES.iter().find_map(|change| change(scene, pair));
+            if plan.is_none() {
                 diagnosis.reasons = vec![unordered::unsolved(scene, pair, verifier.is_late()).into()];
                 diagnosis.missing = vec![unordered::order(scene, pair)];
             }
-            told
+            plan.map(|plan| (plan.from, plan.to, plan.edits))
         }
         Outcome::Nothing => {
             diagnosis.reasons = vec![unordered::nothing(scene, pair).into()];
@@ -247,15 +246,6 @@ fn told_apart(
     if let Some((_, diagnose)) = APART.iter().find(|(own, _)| *own == kind) {
         return Some(diagnose(scene, pair, diagnosis));
     }
-    match kind {
-        FindingKind::MixedSizeRace => {
-            diagnosis.reasons = vec![unordered::mixed(scene, pair).into()];
-            diagnosis.missing = vec![unordered::one_width(scene, pair)];
-            Some(Vec::new())
-        }
-        _ => {
-            diagnosis.reasons = vec![tensor_memory::why(scene, kind, pair)?.into()];
-            Some(Vec::new())
-        }
-    }
+    diagnosis.reasons = vec![REASONS.iter().find_map(|reason| reason(scene, kind, pair))?];
+    Some(Vec::new())
 }

@@ -7,10 +7,11 @@ use fencepost_program::program::{HostCall, Place};
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;
-use fencepost_report::Missing;
 use fencepost_report::piece::Piece;
 use fencepost_report::reason::Ordering;
+use fencepost_report::{Diagnosis, Missing};
 
+use crate::propose::way::link::Plan;
 use crate::scene::{Scene, site};
 
 /// There are ways that small changes would open, and none of them orders the two.
@@ -124,12 +125,18 @@ fn completion(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<
 }
 
 /// Accesses of different bytes (PTX ISA 8.7.2).
-pub(crate) fn mixed(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Ordering {
+fn mixed(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Ordering {
     Ordering::OverlapInPart { first: scene.access_site(first), second: scene.access_site(second) }
 }
 
-/// What accesses of different bytes lack.
-pub(crate) fn one_width(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Missing {
+/// Accesses of different bytes: one width is all that they lack.
+pub(crate) fn of_different_sizes(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Vec<Plan> {
+    diagnosis.reasons = vec![mixed(scene, pair).into()];
+    diagnosis.missing = vec![one_width(scene, pair)];
+    Vec::new()
+}
+
+fn one_width(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Missing {
     let what = Piece::OneWidth { first: scene.site(first), second: scene.site(second) };
     scene.missing(first, what, sections::MIXED_SIZE_RACES)
 }

@@ -60,7 +60,7 @@ impl Asked {
 }
 
 /// Says what the whole test lacks of whatever nothing better is known.
-pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
+pub(crate) fn diagnose_whole(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
     let used = checked.model.clone();
     let model = used.as_deref().unwrap_or(model);
     let asked = Asked::new(checked);

@@ -28,7 +28,7 @@ use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::watch::Watch;
 use fencepost_program::EventId;
-use fencepost_program::program::{Condition, Program, Term};
+use fencepost_program::program::{Condition, Term};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
 use fencepost_report::Count;
@@ -64,16 +64,10 @@ fn goes_on(unfolding: &Unfolding) -> bool {
     !has_launches && !race_search::is_assuming(unfolding, None) && unfolding.events.iter().all(is_plain)
 }
 
-/// Whether anything about crashes is to be answered.
-pub fn is_asked(program: &Program) -> bool {
-    let asks = !program.crash.questions.is_empty() || program.crash.recovery.is_some();
-    asks || program.questions.is_empty() && program.persistent().next().is_some()
-}
-
 /// The answers about crashes, if something is asked.
 pub fn answers(session: &Session<'_>, unfolding: &Arc<Unfolding>) -> Option<CrashAnswers> {
     let program = session.program;
-    if !is_asked(program) || !session.options.questions.is_yes() {
+    if !program.asks_of_crashes() || !session.options.questions.is_yes() {
         return None;
     }
     let terms = crash::terms(program);

@@ -11,7 +11,7 @@ use fencepost_report::Count;
 use fencepost_report::why::Why;
 
 use crate::judge::found::{Answers, Ask, Broken, Left, Raced, Subject, joined};
-use crate::judge::known::refused;
+use crate::judge::refusal::refused;
 use crate::look::protocol::Key;
 use crate::model::load::LoadedModel;
 use crate::options::Options;

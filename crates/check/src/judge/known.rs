@@ -13,18 +13,18 @@ use std::sync::Arc;
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::replay::Judgement;
-use fencepost_program::program::{Condition, LocationRole, Question, Term};
+use fencepost_program::program::{Condition, Question, Term};
 use fencepost_program::unfolding::{Hazard, Unfolding};
 use fencepost_report::Count;
 use fencepost_report::answer::Answer;
 use fencepost_report::why::{Undecided, Why};
 
 use crate::judge::crash;
-use crate::judge::found::{Answers, Broken, CrashAnswers, Finding, Raced, Reached, RecoveryAnswers, Shown};
+use crate::judge::found::{Answers, Broken, Finding, Raced, Reached, Shown};
 use crate::judge::mixed_size;
 use crate::judge::question::looked_for;
 use crate::judge::recovery;
-use crate::judge::refusal::{not_unfolded, refusal};
+use crate::judge::refusal::{not_unfolded, refusal, refused};
 use crate::judge::undefined;
 use crate::look::classes::Classes;
 use crate::look::collect::{Collector, Target, Totals};
@@ -70,35 +70,6 @@ pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Answe
         found.recovery = Some(recovery::answers(test, &session, found, program, &check_known));
     }
     Answers { unfolding: Some(unfolding), ..answers }
-}
-
-/// Every answer is unknown for the same reason.
-pub fn refused(test: &Test, model: &LoadedModel, options: &Options, why: Why) -> Answers {
-    let findings = test.program.questions.iter().map(|_| Answer::Unknown(why.clone())).collect();
-    let mut answers = Answers::new(findings);
-    if options.termination.is_yes() {
-        answers.hang = Answer::Unknown(why.clone());
-    }
-    if options.races.is_yes() {
-        let is_open = model.flags().declare_races();
-        answers.race = if is_open { Answer::Unknown(Why::Size(Undecided::Races)) } else { Answer::NotDefined };
-        if test.program.locations.iter().any(|location| location.role == LocationRole::Mbarrier) {
-            answers.protocol = Answer::Unknown(why.clone());
-        }
-    }
-    if crash::is_asked(&test.program) {
-        let open = |_| Answer::Unknown(why.clone());
-        let crash = &test.program.crash;
-        let findings = crash.questions.iter().map(|_| Answer::Unknown(why.clone())).collect();
-        let recovery = crash.recovery.as_ref().map(|recovery| RecoveryAnswers {
-            findings: recovery.program.questions.iter().map(open).collect(),
-            hang: Answer::Unknown(why.clone()),
-            states: 0,
-        });
-        answers.crash = Some(CrashAnswers { findings, recovery, ..CrashAnswers::default() });
-    }
-    answers.refused = Some(why);
-    answers
 }
 
 const UNMODELLED: &str = "a condition that rests on a value without a model";

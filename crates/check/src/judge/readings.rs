@@ -27,8 +27,8 @@ use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::budget::Budget;
 use crate::judge::found::{Answers, Aspect, Broken, Checked, Crashed, RacePlace, Raced, Recovered, Shown};
-use crate::judge::known::refused;
 use crate::judge::layers::answers_as_read;
+use crate::judge::refusal::refused;
 use crate::judge::{crash, deepen, recovery, verdict};
 use crate::look::replayer::Replayer;
 use crate::look::{outcome, race_search};

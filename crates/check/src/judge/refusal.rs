@@ -1,14 +1,17 @@
-//! What keeps a test from being checked or run at all.
+//! What keeps a test from being checked or run at all, and the answers that it has then.
 
 use std::collections::BTreeSet;
 
 use fencepost_machine::requests::Architecture;
-use fencepost_program::program::{Feature, Program};
+use fencepost_program::program::{Feature, LocationRole, Program};
 use fencepost_program::unfold::UnfoldError;
+use fencepost_report::answer::Answer;
 use fencepost_report::why::{Undecided, Why};
 
+use crate::judge::found::{Answers, CrashAnswers, RecoveryAnswers};
 use crate::model::load::LoadedModel;
 use crate::model::purpose::Purpose;
+use crate::options::Options;
 use crate::test::Test;
 
 /// An instruction without a meaning.
@@ -72,4 +75,33 @@ pub(crate) fn not_unfolded(test: &Test, error: &UnfoldError) -> Why {
             Why::Size(Undecided::Unrolling { what: error.to_string(), line })
         }
     }
+}
+
+/// Every answer is unknown for the same reason.
+pub fn refused(test: &Test, model: &LoadedModel, options: &Options, why: Why) -> Answers {
+    let findings = test.program.questions.iter().map(|_| Answer::Unknown(why.clone())).collect();
+    let mut answers = Answers::new(findings);
+    if options.termination.is_yes() {
+        answers.hang = Answer::Unknown(why.clone());
+    }
+    if options.races.is_yes() {
+        let is_open = model.flags().declare_races();
+        answers.race = if is_open { Answer::Unknown(Why::Size(Undecided::Races)) } else { Answer::NotDefined };
+        if test.program.locations.iter().any(|location| location.role == LocationRole::Mbarrier) {
+            answers.protocol = Answer::Unknown(why.clone());
+        }
+    }
+    if test.program.asks_of_crashes() {
+        let open = |_| Answer::Unknown(why.clone());
+        let crash = &test.program.crash;
+        let findings = crash.questions.iter().map(|_| Answer::Unknown(why.clone())).collect();
+        let recovery = crash.recovery.as_ref().map(|recovery| RecoveryAnswers {
+            findings: recovery.program.questions.iter().map(open).collect(),
+            hang: Answer::Unknown(why.clone()),
+            states: 0,
+        });
+        answers.crash = Some(CrashAnswers { findings, recovery, ..CrashAnswers::default() });
+    }
+    answers.refused = Some(why);
+    answers
 }

@@ -74,6 +74,12 @@ impl Program {
         questions.chain(self.filter.iter().map(|filter| &filter.node))
     }
 
+    /// Whether anything about crashes is to be answered: what is asked, or, where nothing is, what persistent memory may hold.
+    pub fn asks_of_crashes(&self) -> bool {
+        let asks = !self.crash.questions.is_empty() || self.crash.recovery.is_some();
+        asks || self.questions.is_empty() && self.persistent().next().is_some()
+    }
+
     /// The locations that survive a crash.
     pub fn persistent(&self) -> impl Iterator<Item = LocationId> + '_ {
         let persistent = self.locations.iter().enumerate().filter(|(_, location)| location.is_persistent);

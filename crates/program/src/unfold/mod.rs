@@ -36,8 +36,10 @@ use crate::unfold::memory::objects;
 use crate::unfold::run::kernel_ends::Staying;
 use crate::unfold::run::mbarrier_makers::mbarrier_stores;
 use crate::unfold::run::runner;
+use crate::unfold::strand::allocation::Life;
 use crate::unfold::strand::tile_start::Starts;
 use crate::unfold::strand::{cta_pair, hazard, tile_start};
+use crate::unfolding::placement;
 use crate::unfolding::{Event, EventKind, LocationInfo, ThreadUnfolding, Unfolding};
 use crate::value::expression::Expression;
 
@@ -54,6 +56,10 @@ pub fn unfold(program: &Program, options: &UnfoldOptions) -> Result<Unfolding, U
 pub fn unfold_accesses(program: &Program, options: &UnfoldOptions) -> Result<Unfolding, UnfoldError> {
     unfold_with(program, options, Failing::OneKept)
 }
+
+/// What is marked once all threads have run, in this order.
+const MARKS: &[fn(&Program, &mut Unfolding, &[Life])] =
+    &[hazard::whole_program, cta_pair::unpaired, |program, unfolding, _| placement::mark(program, unfolding)];
 
 fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> Result<Unfolding, UnfoldError> {
     let alone = |index: usize| Alone::new(program, ThreadId::new(index), options);
@@ -133,9 +139,9 @@ fn unfold_tiled(
         return unfold_tiled(program, &unrolled, (failing, constants, alone), (starts, met));
     }
     omission::settle(&mut unfolding, &noted, options.dependencies);
-    hazard::whole_program(program, &mut unfolding, &lives);
-    cta_pair::unpaired(program, &mut unfolding, &lives);
-    crate::unfolding::placement::mark(program, &mut unfolding);
+    for step in MARKS {
+        step(program, &mut unfolding, &lives);
+    }
     if options.elements == Elements::OneOfAlike {
         alike_elements::leave_out(program, &mut unfolding);
     }

@@ -12,7 +12,8 @@ use fencepost_report::reason::{Outcome, Reason};
 use fencepost_syntax::instruction::Instruction;
 
 use crate::edit::{Change, Edit, SCOPES, scope_word};
-use crate::outcome::{Told, cycle};
+use crate::outcome::cycle;
+use crate::outcome::story::Story;
 use crate::scene::Scene;
 use crate::unordered;
 
@@ -26,7 +27,7 @@ pub(crate) fn told(
     scene: &Scene<'_>,
     mends: &dyn Fn(&[Edit]) -> bool,
     is_interleaving: &dyn Fn() -> bool,
-) -> Option<Told> {
+) -> Option<Story> {
     let missed = cycle::missed(scene);
     let is_torn = |(read, write): &&(EventId, EventId)| is_torn(scene, *read, *write);
     if let Some(pair) = missed.iter().find(is_torn) {
@@ -35,12 +36,12 @@ pub(crate) fn told(
     for (pair, edits) in updates(scene, &missed) {
         if mends(&edits) {
             let (reasons, missing) = (story(scene, pair, is_interleaving()), Edit::all_missing(&edits, scene));
-            return Some(Told { kind: CauseKind::NotAtomic, pair, reasons, missing, confirmed: true });
+            return Some(Story { kind: CauseKind::NotAtomic, pair, reasons, missing, confirmed: true });
         }
     }
     let Some(pair) = missed.into_iter().max_by_key(|pair| rank(scene, *pair)) else { return interleaved(scene) };
     let reasons = story(scene, pair, is_interleaving());
-    Some(Told { kind: CauseKind::NotAtomic, pair, reasons, missing: vec![general(scene, pair)], confirmed: false })
+    Some(Story { kind: CauseKind::NotAtomic, pair, reasons, missing: vec![general(scene, pair)], confirmed: false })
 }
 
 /// Read-modify-writes instead of looks: of one thread, or of all that look at the location.
@@ -72,14 +73,14 @@ fn updates(scene: &Scene<'_>, missed: &[(EventId, EventId)]) -> Vec<((EventId, E
 }
 
 /// Every access sees the newest value, and the outcome is that of an order in which the threads may run.
-fn interleaved(scene: &Scene<'_>) -> Option<Told> {
+fn interleaved(scene: &Scene<'_>) -> Option<Story> {
     let apart =
         |(from, to): &&(EventId, EventId)| !scene.event(*from).is_init() && scene.thread(*from) != scene.thread(*to);
     let (write, other) = *scene.execution.rf.iter().chain(&scene.execution.co).find(apart)?;
     let (first, second) = (scene.site(write), scene.site(other));
     let reasons = vec![Outcome::MayComeBefore { first: first.clone(), second: second.clone() }.into()];
     let missing = vec![scene.missing(write, Piece::KeptBefore { first, second }, "8.9.4, 9.7.15")];
-    Some(Told { kind: CauseKind::Interleaving, pair: (write, other), reasons, missing, confirmed: false })
+    Some(Story { kind: CauseKind::Interleaving, pair: (write, other), reasons, missing, confirmed: false })
 }
 
 /// The read is over before the write, and why that may be.
@@ -116,13 +117,13 @@ fn is_torn(scene: &Scene<'_>, read: EventId, write: EventId) -> bool {
     scene.execution.rf.iter().any(sees)
 }
 
-fn torn(scene: &Scene<'_>, pair: (EventId, EventId), mends: &dyn Fn(&[Edit]) -> bool) -> Told {
+fn torn(scene: &Scene<'_>, pair: (EventId, EventId), mends: &dyn Fn(&[Edit]) -> bool) -> Story {
     let (read, write) = pair;
     let reasons = vec![Outcome::TornVector { read: scene.site(read), write: scene.site(write) }.into()];
     let scope = scene.common(read, write);
     let both: Option<Vec<Edit>> = [write, read].into_iter().map(|id| whole(scene, id, scope)).collect();
     if let Some(edits) = both.filter(|edits| mends(edits)) {
-        return Told {
+        return Story {
             kind: CauseKind::TornVector,
             pair,
             reasons,
@@ -133,7 +134,7 @@ fn torn(scene: &Scene<'_>, pair: (EventId, EventId), mends: &dyn Fn(&[Edit]) -> 
     let (at, location) = (scene.site(write), scene.variable(write));
     let what = Piece::OneScalarAccess { write: at, read: scene.site(read), location };
     let missing = vec![scene.missing(write, what, ATOMICITY)];
-    Told { kind: CauseKind::TornVector, pair, reasons, missing, confirmed: false }
+    Story { kind: CauseKind::TornVector, pair, reasons, missing, confirmed: false }
 }
 
 /// An instruction's words and operands.

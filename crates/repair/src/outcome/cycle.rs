@@ -49,6 +49,13 @@ impl Cycle {
         pairs.filter(|(from, to)| location(*from).is_none() || location(*from) != location(*to)).collect()
     }
 
+    /// The pairs that nothing keeps in order; all of its pairs if each has something.
+    pub(crate) fn open(&self, scene: &Scene<'_>) -> Vec<(EventId, EventId)> {
+        let (ordered, open): (Vec<_>, Vec<_>) =
+            self.delays(scene).into_iter().partition(|pair| is_ordered(scene, *pair));
+        if open.is_empty() { ordered } else { open }
+    }
+
     pub(crate) fn communication(&self) -> impl Iterator<Item = &Edge> {
         self.edges.iter().filter(|edge| !matches!(edge.step, Step::Program | Step::Synchronizes))
     }
@@ -187,4 +194,13 @@ fn is_compared(scene: &Scene<'_>, read: EventId) -> bool {
         it.opcode.node == "setp" && it.operands.iter().any(|operand| is(&operand.node))
     };
     scene.between(read, None).into_iter().any(uses)
+}
+
+/// Whether a release, an acquire or a fence keeps the first before the second.
+fn is_ordered(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> bool {
+    let has = |id: EventId, half: Tag| scene.has(id, half) || scene.has(id, Tag::AcqRel);
+    let fences = |it: &Instruction| matches!(it.opcode.node.as_str(), "fence" | "membar");
+    has(first, Tag::Acquire)
+        || has(second, Tag::Release)
+        || scene.between(scene.at(first), Some(scene.at(second))).into_iter().any(fences)
 }

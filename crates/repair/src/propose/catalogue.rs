@@ -1,17 +1,19 @@
 //! The proposers that the search asks, in its order. A new one is a row here: the search knows none of them by name.
 
 use fencepost_program::EventId;
-use fencepost_report::Diagnosis;
 use fencepost_report::finding::FindingKind;
+use fencepost_report::reason::Reason;
+use fencepost_report::{Diagnosis, Missing};
 
 use crate::edit::Edit;
 use crate::propose::barrier::left_out;
 use crate::propose::flag::{never_set, read_once};
-use crate::propose::lifetime::cta;
+use crate::propose::lifetime::{cta, tensor_memory};
 use crate::propose::phase::{buffer_release, idle_wait};
 use crate::propose::way::link::Plan;
-use crate::propose::{adjust, combined, kernel_line, phase, same_text, tcgen05, way, wgmma};
+use crate::propose::{adjust, combined, kernel_line, phase, proxy_fence, same_text, tcgen05, way, wgmma};
 use crate::scene::{Scene, statement};
+use crate::unordered;
 
 /// The two accesses of a race.
 type Pair = (EventId, EventId);
@@ -90,7 +92,29 @@ pub(crate) const APART: &[(FindingKind, fn(&Scene<'_>, Pair, &mut Diagnosis) -> 
     (FindingKind::AccessBeforeStart, cta::before_start),
     (FindingKind::WgmmaRegisterInFlight, wgmma::diagnose),
     (FindingKind::WgmmaNoFence, wgmma::unfenced),
+    (FindingKind::MixedSizeRace, unordered::of_different_sizes),
 ];
+
+/// Others with a reason of their own, and no changes.
+pub(crate) const REASONS: &[fn(&Scene<'_>, FindingKind, Pair) -> Option<Reason>] =
+    &[|scene, kind, pair| tensor_memory::why(scene, kind, pair).map(Reason::from)];
+
+/// Why two accesses race that no change orders, where their proxies alone say so.
+pub(crate) const PROXY_REASONS: &[fn(&Scene<'_>, Pair) -> Option<Reason>] =
+    &[|scene, pair| proxy_fence::kernel_end_only(scene, pair).map(Reason::from)];
+
+/// And changes that they alone ask for, without a search.
+pub(crate) const PROXY_CHANGES: &[fn(&Scene<'_>, Pair) -> Option<Plan>] = &[proxy_fence::by_proxies];
+
+/// Why a loop never ends that waits for no mbarrier.
+pub(crate) const HANG_REASONS: &[fn(&Scene<'_>) -> Option<Reason>] = &[never_set::why];
+
+/// What is said of a finding that no change is known to cure.
+pub(crate) const GENERAL: &[fn(&Scene<'_>, FindingKind, Pair) -> Option<Missing>] =
+    &[cta::general, tensor_memory::lacks];
+
+/// Changes that come close to what is missing and are another mistake.
+pub(crate) const OTHER_MISTAKES: &[fn(&Scene<'_>, &Edit) -> bool] = &[tcgen05::is_handed_over];
 
 /// What these proposers have to offer, where the test is what they are about.
 pub(crate) fn offered(proposers: &'static [Proposer], scene: &Scene<'_>, pair: Pair) -> Vec<Plan> {

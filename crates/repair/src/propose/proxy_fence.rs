@@ -13,7 +13,7 @@ use fencepost_report::site::Proxy;
 use fencepost_syntax::instruction::{Instruction, Operand};
 
 use crate::edit::{Change, Edit, scope_word};
-use crate::propose::way::link::{Kind, Link, Node, end};
+use crate::propose::way::link::{Kind, Link, Node, Plan, end};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction};
 
@@ -128,7 +128,7 @@ fn told_by_copies(scene: &Scene<'_>, from: EventId) -> Option<Edit> {
 
 /// Two accesses that are ordered, the first through the generic proxy and the second through the async one: the proxies
 /// alone say which fence lies nowhere between them, without a search.
-pub(crate) fn by_proxies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<(EventId, EventId, Vec<Edit>)> {
+pub(crate) fn by_proxies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Plan> {
     let is_ordered = |(from, to): &(EventId, EventId)| {
         let proxies = (proxy(scene, *from), proxy(scene, *to));
         matches!(proxies, (Proxy::Generic, Proxy::Async)) && scene.holds(Relation::BaseCausality, *from, *to)
@@ -138,7 +138,7 @@ pub(crate) fn by_proxies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<
     let fence = async_fence(scene, from, at);
     let edit = Edit::insert(at, &fence, apart(scene, (from, to), None), "9.7.15.4, 9.7.10.28.2", FENCE);
     let entering = scene.anchor(scene.at(to), Side::Before).and_then(|enter| in_cta(scene, from, to, enter));
-    Some((from, to, std::iter::once(edit).chain(entering).collect()))
+    Some(Plan { from, to, edits: std::iter::once(edit).chain(entering).collect(), cost: FENCE })
 }
 
 pub(crate) fn kind(proxy: Proxy) -> Option<&'static str> {

@@ -8,10 +8,10 @@ use fencepost_report::reason::{Reason, Strength};
 use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::edit::{Change, Edit, Moved, Polled, Semantics, size};
-use crate::propose::catalogue::{ALIKE, LIKELY, LINES, Proposer, SEVERAL, SMALLER, offered};
+use crate::propose::catalogue::{ALIKE, LIKELY, LINES, OTHER_MISTAKES, Proposer, SEVERAL, SMALLER, offered};
 use crate::propose::way::SKIPPED;
 use crate::propose::way::link::Plan;
-use crate::propose::{adjust, combined, tcgen05};
+use crate::propose::{adjust, combined};
 use crate::scene::anchor::{Anchor, Side};
 use crate::scene::{Scene, loops};
 use crate::scene::{slots, statement};
@@ -124,6 +124,8 @@ pub(crate) struct Search<'s, 'a> {
     scene: &'s Scene<'a>,
     verifier: &'s Verifier<'a>,
     pair: (EventId, EventId),
+    /// The test has loops that do more than to wait.
+    is_looped: bool,
     best: Option<Cure>,
     /// The cheapest that was too much to check.
     undecided: Option<Plan>,
@@ -151,7 +153,7 @@ pub(crate) fn adopt(
     pair: (EventId, EventId),
     edits: &[Edit],
 ) -> Option<Cure> {
-    let search = Search { scene, verifier, pair, best: None, undecided: None, against: None };
+    let search = Search::new(scene, verifier, pair);
     let found = search.check(edits);
     (found == Found::Clean).then(|| Cure { from: pair.0, to: pair.1, edits: edits.to_vec(), found, is_skip: false })
 }
@@ -164,7 +166,7 @@ pub(crate) fn search(
     found: &[Plan],
     others: &[Vec<Edit>],
 ) -> Outcome {
-    let mut search = Search { scene, verifier, pair, best: None, undecided: None, against: None };
+    let mut search = Search::new(scene, verifier, pair);
     for edits in others {
         if size(edits) < search.bound()
             && let Some(cure) = adopt(scene, verifier, pair, edits)
@@ -173,7 +175,7 @@ pub(crate) fn search(
         }
     }
     match search.best.take() {
-        Some(cure) if cure.score() <= SMALL || cure.is_clean() && !loops::loops_of(&scene.test.litmus).is_empty() => {
+        Some(cure) if cure.score() <= SMALL || cure.is_clean() && search.is_looped => {
             return Outcome::Cured(cure);
         }
         best => search.best = best,
@@ -207,7 +209,12 @@ pub(crate) fn search(
     search.outcome(found)
 }
 
-impl Search<'_, '_> {
+impl<'s, 'a> Search<'s, 'a> {
+    fn new(scene: &'s Scene<'a>, verifier: &'s Verifier<'a>, pair: (EventId, EventId)) -> Search<'s, 'a> {
+        let is_looped = !loops::loops_of(&scene.test.litmus).is_empty();
+        Search { scene, verifier, pair, is_looped, best: None, undecided: None, against: None }
+    }
+
     fn outcome(self, found: &[Plan]) -> Outcome {
         match (self.best, self.undecided) {
             (Some(cure), _) => Outcome::Cured(cure),
@@ -242,7 +249,7 @@ impl Search<'_, '_> {
     fn nearer(&mut self, found: &[Plan]) {
         for plan in found.iter().take(MOST_PLANS) {
             // Fences that are there already are left out again.
-            let is_other = plan.edits.iter().any(|edit| tcgen05::is_handed_over(self.scene, edit));
+            let is_other = plan.edits.iter().any(|edit| OTHER_MISTAKES.iter().any(|is| is(self.scene, edit)));
             if !is_other && size(&lacking(self.scene, plan).edits) < self.bound() {
                 self.offer_quietly(plan);
             }
@@ -269,8 +276,7 @@ impl Search<'_, '_> {
     fn offer(&mut self, plan: &Plan) {
         let found = self.check(&plan.edits);
         // What orders two accesses of an example need not order those of another round.
-        let is_one_round = loops::loops_of(&self.scene.test.litmus).is_empty();
-        if found == Found::Unknown && self.undecided.is_none() && is_one_round {
+        if found == Found::Unknown && self.undecided.is_none() && !self.is_looped {
             self.undecided = Some(lacking(self.scene, plan)).filter(|plan| !plan.edits.is_empty());
         }
         self.note(plan, found);
@@ -482,7 +488,7 @@ impl Search<'_, '_> {
     /// One forgotten line is all that was wrong, or it was another.
     fn guesses(&mut self) {
         let (scene, verifier) = (self.scene, self.verifier);
-        if loops::loops_of(&scene.test.litmus).is_empty() {
+        if !self.is_looped {
             return;
         }
         let mut all = offered(LINES, scene, self.pair);
