@@ -18,13 +18,21 @@ use crate::unordered;
 /// The two accesses of a race.
 type Pair = (EventId, EventId);
 
+/// What a proposer does.
+type Propose = fn(&Scene<'_>, Pair) -> Vec<Plan>;
+/// Says why a finding is one, and gives its changes.
+type Diagnose = fn(&Scene<'_>, Pair, &mut Diagnosis) -> Vec<Plan>;
+
+/// What is said of a finding of some kind, without a change.
+type OfKind<T> = fn(&Scene<'_>, FindingKind, Pair) -> Option<T>;
+
 pub(crate) struct Proposer {
     /// The opcodes that its changes are about: it is not asked about a test that has none of them. Without any it always is.
     about: &'static [&'static str],
     /// Its changes are no guesses: they are checked however many were, unless this size, what is left of them where some of their
     /// pieces stand in the test already, is too large.
     pub(crate) no_guess: Option<u32>,
-    pub(crate) propose: fn(&Scene<'_>, Pair) -> Vec<Plan>,
+    pub(crate) propose: Propose,
 }
 
 impl Proposer {
@@ -33,11 +41,11 @@ impl Proposer {
     }
 }
 
-const fn about(about: &'static [&'static str], propose: fn(&Scene<'_>, Pair) -> Vec<Plan>) -> Proposer {
+const fn about(about: &'static [&'static str], propose: Propose) -> Proposer {
     Proposer { about, no_guess: None, propose }
 }
 
-const fn always(propose: fn(&Scene<'_>, Pair) -> Vec<Plan>) -> Proposer {
+const fn always(propose: Propose) -> Proposer {
     about(&[], propose)
 }
 
@@ -87,7 +95,7 @@ pub(crate) const ALIKE: &[Proposer] =
 pub(crate) const HANGS: &[fn(&Scene<'_>) -> Vec<Edit>] = &[phase::hung, never_set::likely];
 
 /// Findings that are no matter of order between two accesses: each has its own reason, and its own changes.
-pub(crate) const APART: &[(FindingKind, fn(&Scene<'_>, Pair, &mut Diagnosis) -> Vec<Plan>)] = &[
+pub(crate) const APART: &[(FindingKind, Diagnose)] = &[
     (FindingKind::ExitBeforeAccess, cta::diagnose),
     (FindingKind::AccessBeforeStart, cta::before_start),
     (FindingKind::WgmmaRegisterInFlight, wgmma::diagnose),
@@ -96,7 +104,7 @@ pub(crate) const APART: &[(FindingKind, fn(&Scene<'_>, Pair, &mut Diagnosis) -> 
 ];
 
 /// Others with a reason of their own, and no changes.
-pub(crate) const REASONS: &[fn(&Scene<'_>, FindingKind, Pair) -> Option<Reason>] =
+pub(crate) const REASONS: &[OfKind<Reason>] =
     &[|scene, kind, pair| tensor_memory::why(scene, kind, pair).map(Reason::from)];
 
 /// Why two accesses race that no change orders, where their proxies alone say so.
@@ -110,8 +118,7 @@ pub(crate) const PROXY_CHANGES: &[fn(&Scene<'_>, Pair) -> Option<Plan>] = &[prox
 pub(crate) const HANG_REASONS: &[fn(&Scene<'_>) -> Option<Reason>] = &[never_set::why];
 
 /// What is said of a finding that no change is known to cure.
-pub(crate) const GENERAL: &[fn(&Scene<'_>, FindingKind, Pair) -> Option<Missing>] =
-    &[cta::general, tensor_memory::lacks];
+pub(crate) const GENERAL: &[OfKind<Missing>] = &[cta::general, tensor_memory::lacks];
 
 /// Changes that come close to what is missing and are another mistake.
 pub(crate) const OTHER_MISTAKES: &[fn(&Scene<'_>, &Edit) -> bool] = &[tcgen05::is_handed_over];

@@ -35,8 +35,11 @@ pub(crate) const SKIPPED: u32 = 100_000;
 /// Ways that are looked at from one access to the other.
 const WAYS: usize = 4;
 
+/// Links of a way from the first event to the second.
+type Links = fn(&Scene<'_>, EventId, EventId) -> Vec<Link>;
+
 /// Who knows links that the test does not have, or not for this way; barriers come last, because they stand where these end.
-const MADE: &[fn(&Scene<'_>, EventId, EventId) -> Vec<Link>] = &[
+const MADE: &[Links] = &[
     wait::links,
     issue_order::links,
     wait::arrivals,
