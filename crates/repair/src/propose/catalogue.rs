@@ -58,7 +58,8 @@ pub(crate) const LIKELY: &[Proposer] = &[
     about(&["cp", "wgmma"], |scene, pair| each(pair, same_text::uncommitted(scene))),
     about(&["tcgen05"], |scene, pair| each(pair, tcgen05::freed(scene, pair))),
     about(&["bar", "barrier"], |scene, pair| each(pair, adjust::only_arriving(scene))),
-    about(&["mbarrier", "cp", "tcgen05"], |scene, pair| each(pair, idle_wait::likely(scene, pair))),
+    // An mbarrier may be declared, and told of by any asynchronous operation.
+    always(|scene, pair| each(pair, idle_wait::likely(scene, pair))),
     always(|scene, pair| each(pair, read_once::likely(scene, pair))),
     always(|scene, pair| whole(pair, [read_once::together(scene)])),
     about(&["ld"], |scene, pair| whole(pair, read_once::unlooked(scene))),
@@ -77,7 +78,7 @@ pub(crate) const SMALLER: &[Proposer] = &[
 
 /// One forgotten or mistaken line of a kernel with loops (`kernel_line`).
 pub(crate) const LINES: &[Proposer] = &[
-    about(&["mbarrier"], |scene, pair| each(pair, phase::likely(scene, pair))),
+    always(|scene, pair| each(pair, phase::likely(scene, pair))),
     always(|scene, pair| each(pair, adjust::words(scene, pair))),
     always(|scene, pair| each(pair, adjust::moves(scene, pair))),
     about(&["cp", "wgmma"], |scene, pair| whole(pair, same_text::changes(scene, pair))),
