@@ -17,12 +17,12 @@ const ONE: u64 = 2_500_000;
 const QUICK: u64 = 500_000;
 /// A proof that has taken so much is not gone on with where the rest of it is expected to take more than so many times what is
 /// left. Before, it may find what is cheaper, and then little is left to ask.
-const HOPELESS_FROM: u64 = PROVING / 4;
+const HOPELESS_FROM: u64 = PROVING / 8;
 const HOPELESS: u64 = 4;
 /// For a change of paths by itself: of many that are tried one after the other most are soon decided.
 const ALONE: u64 = 250_000;
 /// For enumeration alone. It answers soon or not at all: of the repairs of `corpus/pairs.tsv` none took it more than 10,000.
-const ENUMERATING: u64 = 500_000;
+const ENUMERATING: u64 = 100_000;
 /// For what the proposers of `check` know.
 const PROPOSING: u64 = 2_500_000;
 

@@ -75,6 +75,8 @@ pub(super) struct Oracle<'o> {
     lifetimes: Lifetimes,
     /// Such accesses in what was looked at last.
     left: RefCell<BTreeSet<RaceKey>>,
+    /// Repairs that were looked at again as the test itself is, and whether one run decided.
+    decided: RefCell<Vec<(Vec<Edit>, bool)>>,
 }
 
 /// How much is asked at once.
@@ -95,7 +97,7 @@ impl<'o> Oracle<'o> {
         let (known, counterexamples, asked) = (RefCell::default(), RefCell::default(), Cell::new(0));
         let first = Cell::new(Stage::Questions);
         let (most, effort, noted) = (Cell::new(u64::MAX), Effort::unlimited(), OnceCell::new());
-        let (lifetimes, left) = (Lifetimes::MayStay, RefCell::default());
+        let (lifetimes, left, decided) = (Lifetimes::MayStay, RefCell::default(), RefCell::default());
         Oracle {
             test,
             model,
@@ -111,6 +113,7 @@ impl<'o> Oracle<'o> {
             noted,
             lifetimes,
             left,
+            decided,
         }
     }
 
@@ -305,7 +308,12 @@ impl<'o> Oracle<'o> {
     /// The same for a repair: under every reading, with more rounds of its loops, and with this engine.
     pub(super) fn confirm(&self, edits: &[&Edit], engine: EngineChoice, rounds: u32) -> Judged {
         self.left.borrow_mut().clear();
-        self.confirmed(edits, engine, self.whole.bound + rounds).judged
+        let again = self.confirmed(edits, engine, self.whole.bound + rounds);
+        if engine == EngineChoice::Auto && rounds == 0 {
+            let edits = edits.iter().map(|edit| (*edit).clone()).collect();
+            self.decided.borrow_mut().push((edits, again.is_one_run));
+        }
+        again.judged
     }
 
     /// The same by each engine alone, and how often loops were unrolled for that.
@@ -322,7 +330,9 @@ impl<'o> Oracle<'o> {
         let judged = match (open(sat.judged), open(enumerated.judged)) {
             (Err(wrong), _) | (_, Err(wrong)) => wrong,
             (Ok(sat), Ok(enumerated)) => {
-                let is_one_run = || by(EngineChoice::Auto).is_one_run;
+                let known =
+                    self.decided.borrow().iter().find(|(of, _)| of.iter().eq(edits.iter().copied())).map(|it| it.1);
+                let is_one_run = || known.unwrap_or_else(|| by(EngineChoice::Auto).is_one_run);
                 engines::second(sat, enumerated, is_one_run).map_or(Judged::Right, Judged::Open)
             }
         };
