@@ -266,8 +266,8 @@ pub(crate) struct Fix {
     /// What `exists` asks for is to stay possible
     #[arg(long)]
     pub(crate) keep: bool,
-    /// Lines that may not be changed: 7 or 8-12; may be repeated
-    #[arg(long, value_name = "LINES", value_parser = lines)]
+    /// Lines that may not be changed: 7, 8-12 or 7,8-12; may be repeated
+    #[arg(long, value_name = "LINES", value_delimiter = ',', value_parser = lines)]
     pub(crate) keep_lines: Vec<(u32, u32)>,
     /// A file with costs of your own, in the form of the shipped table (docs/fix.md)
     #[arg(long, value_name = "FILE")]
@@ -311,8 +311,8 @@ pub(crate) struct Slim {
     /// Choose a reading of a point that the specification leaves open; may be repeated [default: every reading]
     #[arg(long = "reading", value_name = "NAME=VALUE")]
     pub(crate) reading: Vec<String>,
-    /// Lines that may not be changed: 7 or 8-12; may be repeated
-    #[arg(long, value_name = "LINES", value_parser = lines)]
+    /// Lines that may not be changed: 7, 8-12 or 7,8-12; may be repeated
+    #[arg(long, value_name = "LINES", value_delimiter = ',', value_parser = lines)]
     pub(crate) keep_lines: Vec<(u32, u32)>,
     /// A file with costs of your own, in the form of the shipped table (docs/fix.md)
     #[arg(long, value_name = "FILE")]

@@ -266,32 +266,31 @@ impl Change {
         }
     }
 
-    /// The instructions and declarations of the text that it changes, or beside which it puts something.
-    pub(crate) fn touched(&self, litmus: &Litmus) -> Vec<Span> {
-        let declaration = |is_own: &dyn Fn(&Declaration) -> bool| {
-            litmus.declarations.iter().filter(|it| is_own(&it.node)).map(|it| it.span).take(1).collect()
+    /// Whether it changes an instruction or a declaration of the text that is such, or puts something in between two.
+    pub(crate) fn touches(&self, litmus: &Litmus, is_such: &dyn Fn(Span) -> bool) -> bool {
+        let is_inside = |anchor: &Anchor| anchor.is_inside(litmus, is_such);
+        let declares = |is_own: &dyn Fn(&Declaration) -> bool| {
+            litmus.declarations.iter().find(|it| is_own(&it.node)).is_some_and(|it| is_such(it.span))
         };
         match self {
-            Change::Insert { at } => at.iter().map(|(anchor, _)| anchor.span).collect(),
-            Change::Poll { at, .. } => vec![at.span],
+            Change::Insert { at } => at.iter().any(|(anchor, _)| is_inside(anchor)),
+            Change::Poll { at, .. } => is_inside(at),
             Change::Alternate(alternate) => match &alternate.place {
-                Placed::New { at, .. } | Placed::Instead { at, .. } => vec![at.span],
+                Placed::New { at, .. } => is_inside(at),
+                Placed::Instead { at, .. } => is_such(at.span),
             },
-            Change::Again(again) => vec![again.access],
+            Change::Again(again) => is_such(again.access),
             Change::Remove { span, .. }
             | Change::Strengthen { span, .. }
             | Change::Wait { span, .. }
             | Change::Replace { span, .. }
             | Change::Reword { span, .. }
-            | Change::Return { span, .. }
-            | Change::Move { span, .. }
-            | Change::Hand { span, .. } => vec![*span],
-            Change::Count { name, inits, .. } if inits.is_empty() => declaration(&|it| apply::declares_count(it, name)),
-            Change::Count { inits, .. } => inits.iter().map(|(_, span)| *span).collect(),
-            Change::Start { thread, register, .. } => {
-                declaration(&|it| apply::declares_register(it, *thread, register))
-            }
-            Change::Declare { .. } | Change::Append { .. } => Vec::new(),
+            | Change::Return { span, .. } => is_such(*span),
+            Change::Move { span, to, .. } | Change::Hand { span, to, .. } => is_such(*span) || is_inside(to),
+            Change::Count { name, inits, .. } if inits.is_empty() => declares(&|it| apply::declares_count(it, name)),
+            Change::Count { inits, .. } => inits.iter().any(|(_, span)| is_such(*span)),
+            Change::Start { thread, register, .. } => declares(&|it| apply::declares_register(it, *thread, register)),
+            Change::Declare { .. } | Change::Append { .. } => false,
         }
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn proposed(
     let mut found = Proposed::default();
     for edits in all {
         let other: Vec<Edit> = edits.iter().filter(|edit| !only_orders(edit)).cloned().collect();
-        if edits.iter().any(|edit| edit.change.touched(&test.litmus).into_iter().any(|span| (fixing.is_kept)(span))) {
+        if edits.iter().any(|edit| edit.change.touches(&test.litmus, fixing.is_kept)) {
             continue;
         }
         for (edits, list) in [(edits, &mut found.guesses), (other, &mut found.paths)] {

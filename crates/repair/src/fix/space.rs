@@ -309,7 +309,8 @@ impl<'m> Maker<'m> {
         let threads = self.test.litmus.threads.iter().enumerate().filter(|(_, thread)| thread.arch != Arch::C);
         let one = |(at, thread): (usize, &Thread)| {
             let id = ThreadId(at as u32);
-            let gaps = gaps(&thread.body, id).into_iter().filter(|gap| !is_kept(gap.span)).collect();
+            let is_open = |gap: &Anchor| !gap.is_inside(&self.test.litmus, is_kept);
+            let gaps = gaps(&thread.body, id).into_iter().filter(is_open).collect();
             let pieces = if thread.arch == Arch::Ptx { self.pieces(&thread.body) } else { x86_pieces() };
             Fillable { thread: id, gaps, pieces }
         };

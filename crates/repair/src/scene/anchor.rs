@@ -21,6 +21,19 @@ pub(crate) enum Side {
     After,
 }
 
+impl Anchor {
+    /// Whether the instructions on both sides are such: what is put in between them is put inside of what they are.
+    pub(crate) fn is_inside(self, litmus: &Litmus, is_such: &dyn Fn(Span) -> bool) -> bool {
+        let body = body(litmus, self.thread);
+        let Some(at) = position(litmus, self.thread, self.span) else { return is_such(self.span) };
+        let other = match self.side {
+            Side::Before => body[..at].iter().rev().find_map(instruction),
+            Side::After => body[at + 1..].iter().find_map(instruction),
+        };
+        is_such(self.span) && other.is_some_and(|other| is_such(other.span()))
+    }
+}
+
 /// The statements of a thread.
 pub(crate) fn body(litmus: &Litmus, thread: ThreadId) -> &[Statement] {
     litmus.threads.get(thread.index()).map_or(&[], |own| own.body.as_slice())

@@ -106,7 +106,7 @@ impl Maker<'_> {
             let Some(at) = position(&self.test.litmus, thread, anchor.span) else { continue };
             let before = body[..=at].iter().filter_map(instruction);
             let barriers = before.filter(|it| matches!(it.opcode.node.as_str(), "bar" | "barrier")).count();
-            if !(self.is_kept)(anchor.span) && !in_loop(body, at) {
+            if self.is_open(&anchor) && !in_loop(body, at) {
                 places.push((barriers, number, anchor));
             }
         }

@@ -95,8 +95,7 @@ pub(super) fn paths(test: &Test, space: &Space, fixing: &Fixing<'_>) -> Vec<Path
     maker.messages(&mut found);
     maker.together(&mut found);
     maker.barriers(&mut found);
-    let touches = |edit: &Edit| edit.change.touched(&test.litmus).into_iter().any(is_kept);
-    found.retain(|path| !path.edits.iter().any(touches));
+    found.retain(|path| !path.edits.iter().any(|edit| edit.change.touches(&test.litmus, is_kept)));
     found.shared_sort_by_key(|path| path.cost);
     found
 }
@@ -128,6 +127,11 @@ struct Maker<'m> {
 }
 
 impl Maker<'_> {
+    /// Whether something may be put there.
+    fn is_open(&self, anchor: &Anchor) -> bool {
+        !anchor.is_inside(&self.test.litmus, self.is_kept)
+    }
+
     fn add(&self, found: &mut Vec<Path>, change: Change, row: &str) {
         found.push(Path::new(vec![(plain(change), self.costs.of(row, "-").max(1))]));
     }

@@ -23,7 +23,7 @@ impl Maker<'_> {
     /// Into every gap of a thread.
     pub(super) fn pieces(&self, thread: ThreadId, found: &mut Vec<Path>) {
         let body = &self.test.litmus.threads[thread.index()].body;
-        let anchors = gaps_and_end(body, thread).into_iter().filter(|it| !(self.is_kept)(it.span));
+        let anchors = gaps_and_end(body, thread).into_iter().filter(|it| self.is_open(it));
         let known = self.known(thread);
         for anchor in anchors {
             for (text, cost) in &known {
@@ -127,7 +127,7 @@ impl Maker<'_> {
         let is_free = |name: &&str| !all().any(|it| text(it).contains(&format!("[{name}]")));
         let gaps = |thread: usize| {
             let anchors = gaps_and_end(&self.test.litmus.threads[thread].body, ThreadId(thread as u32));
-            anchors.into_iter().filter(|it| !(self.is_kept)(it.span))
+            anchors.into_iter().filter(|it| self.is_open(it))
         };
         let threads = || 0..self.test.litmus.threads.len();
         let first_new = found.len();
