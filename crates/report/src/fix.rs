@@ -18,6 +18,9 @@ pub struct FixReport {
     pub wants: Vec<FixWant>,
     /// Where something was repaired.
     pub repair: Option<Repair>,
+    /// Without a repair: what would leave nothing wrong, and makes the program compute something else.
+    #[serde(default)]
+    pub refused: Option<Refused>,
     /// Where that is not known.
     pub why: Option<WhyUnknown>,
     /// What is undefined and stays so: no change here mends it.
@@ -70,6 +73,13 @@ pub enum Because {
     SequentialConsistency,
     /// The command line.
     Asked,
+}
+
+/// Changes with which a final state is not reached any more that interleavings reach without a race.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Refused {
+    pub changes: Vec<FixChange>,
+    pub cost: u32,
 }
 
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]

@@ -266,6 +266,33 @@ fn lines_that_are_kept_and_costs_of_ones_own_change_the_repair() {
 }
 
 #[test]
+fn something_may_be_put_in_beside_a_line_that_is_kept_but_not_between_two() {
+    let run = fixed(MP, &["--keep-lines", "8"]);
+    assert!(run.out.contains("P1 after line 8: insert `fence.acq_rel.gpu` (cost 20)"), "{}", run.out);
+    let run = fixed(MP, &["--keep-lines", "8-9,5"]);
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    assert!(run.out.contains("no repair"), "{}", run.out);
+}
+
+#[test]
+fn what_would_repair_a_test_that_must_end_otherwise_is_said() {
+    let take = "L:\n  atom.acquire.gpu.cas.b32 %o, [lock], 0, 1;\n  setp.ne.u32 %p, %o, 0;\n  @%p bra L;\n  \
+                ld.weak.u32 %v, [n];\n  add.u32 %v, %v, 1;\n  st.weak.u32 [n], %v;\n";
+    let head = "PTX kept\n{ .global .u32 lock = 0; .global .u32 n = 0; }\nP0@cta 0, gpu 0 {\n";
+    let give = "  st.release.gpu.u32 [lock], 0;\n}\n";
+    let text = format!("{head}{take}}}\nP1@cta 1, gpu 0 {{\n{take}{give}forall (n = 2)\n");
+    let run = fixed(&text, &[]);
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    let said = "could not end as it can now:\n    P0 after line 10: insert `st.release.gpu.u32 [lock], 0`";
+    assert!(run.out.contains("no repair") && run.out.contains(said), "{}", run.out);
+    let json: serde_json::Value = serde_json::from_str(&fixed(&text, &["--json"]).out).expect("JSON");
+    assert_eq!(json["refused"]["changes"][0]["kind"], "inserted");
+    // What must not be is what the change takes away.
+    let run = fixed(&text.replace("forall (n = 2)", "forall (n = 2 /\\ lock = 0)"), &[]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+}
+
+#[test]
 fn what_no_change_repairs_is_said_and_nothing_is_written() {
     // What the question forbids is what the program does one after the other.
     let wrong = MP.replace("exists (P1:%r0 = 1 /\\ P1:%r1 = 0)", "~exists (P1:%r0 = 1 /\\ P1:%r1 = 1)");

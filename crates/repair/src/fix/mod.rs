@@ -104,11 +104,21 @@ pub(crate) fn cheapest(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>, cu
         }
         found.asked = asked;
     }
-    let (answer, repair, text, why) = match found.outcome {
-        Outcome::AlreadyRight => (FixAnswer::Right, None, None, None),
-        Outcome::Repaired(found) => (FixAnswer::Repaired, Some(found.repair), found.text, None),
-        Outcome::NoRepair => (FixAnswer::NoRepair, None, None, None),
-        Outcome::Open(why) => (FixAnswer::Undecided, None, None, Some(WhyUnknown::new(&why, &test.source))),
+    let (mut repair, mut text, mut refused, mut why) = (None, None, None, None);
+    let answer = match found.outcome {
+        Outcome::AlreadyRight => FixAnswer::Right,
+        Outcome::Repaired(found) => {
+            (repair, text) = (Some(found.repair), found.text);
+            FixAnswer::Repaired
+        }
+        Outcome::NoRepair(would) => {
+            refused = would;
+            FixAnswer::NoRepair
+        }
+        Outcome::Open(open) => {
+            why = Some(WhyUnknown::new(&open, &test.source));
+            FixAnswer::Undecided
+        }
     };
     let report = FixReport {
         schema: SCHEMA,
@@ -118,6 +128,7 @@ pub(crate) fn cheapest(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>, cu
         answer,
         wants: wants.iter().map(|want| want.told(test)).collect(),
         repair,
+        refused,
         why,
         left: lasting(test, &left),
         options: found.choices,
@@ -142,7 +153,7 @@ fn attempt(oracle: &Oracle<'_>, fixing: &Fixing<'_>, cures: Cures) -> Attempt {
         Judged::Right => Outcome::AlreadyRight,
         Judged::Open(why) => Outcome::Open(why),
         // What only takes executions away brings nothing back.
-        Judged::Lost => Outcome::NoRepair,
+        Judged::Lost => Outcome::NoRepair(None),
         Judged::Wrong => {
             let space = Space::new(test, model, fixing.costs, fixing.is_kept);
             let proposed = {

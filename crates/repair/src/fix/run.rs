@@ -3,7 +3,7 @@
 
 use fencepost_check::options::EngineChoice;
 use fencepost_report::WhyUnknown;
-use fencepost_report::fix::{FixChange, Repair};
+use fencepost_report::fix::{FixChange, Refused, Repair};
 use fencepost_report::why::{Undecided, Why};
 use fencepost_syntax::Span;
 use fencepost_syntax::limits;
@@ -29,8 +29,8 @@ const LITTLE: u32 = 12;
 pub(super) enum Outcome {
     AlreadyRight,
     Repaired(Box<Found>),
-    /// Not even all changes together make it right.
-    NoRepair,
+    /// Not even all changes together make it right; with what does, but for what the program computes.
+    NoRepair(Option<Refused>),
     /// What kept the search from an answer.
     Open(Why),
 }
@@ -71,6 +71,8 @@ struct State<'s> {
     keeps: Vec<Option<bool>>,
     kept: Option<Option<Kept>>,
     best: Option<Best>,
+    /// What leaves nothing wrong and makes the program compute something else.
+    refused: Option<Best>,
     open: Option<Why>,
     /// Per version: how many bad executions of the test are about threads that it leaves as they are.
     left_alone: Vec<usize>,
@@ -93,7 +95,7 @@ impl<'r> Run<'r> {
             threads => self.oracle.left_alone(&threads),
         };
         let left_alone = self.versions.iter().map(left_alone).collect();
-        State { searches, keeps, kept: None, best: None, open: None, left_alone }
+        State { searches, keeps, kept: None, best: None, refused: None, open: None, left_alone }
     }
 
     /// A repair for `check`, as cheap as the limits of the oracle allow, and right with more rounds of the loops too. A repair
@@ -128,7 +130,16 @@ impl<'r> Run<'r> {
                 None => state.searches[best.version].refute(&best.chosen),
             }
         }
-        state.open.map_or(Outcome::NoRepair, Outcome::Open)
+        match state.open.take() {
+            Some(why) => Outcome::Open(why),
+            None => Outcome::NoRepair(self.refused(&state)),
+        }
+    }
+
+    fn refused(&self, state: &State<'_>) -> Option<Refused> {
+        let Best { version, chosen } = state.refused.as_ref()?;
+        let (changes, _) = self.told(&state.searches[*version], chosen);
+        Some(Refused { changes, cost: chosen.cost })
     }
 
     /// Some repairs, so that little is worth asking about afterwards.
@@ -166,7 +177,10 @@ impl<'r> Run<'r> {
         for version in versions {
             let path = &self.versions[version];
             let found = state.searches[version].alone();
-            let found = found.filter(|_| path.edits.iter().all(only_orders) || self.keeps(state, version));
+            let found = match path.edits.iter().all(only_orders) {
+                true => found,
+                false => self.keeping(state, version, found),
+            };
             if self.take(state, version, found) || self.is_late(state) {
                 return;
             }
@@ -204,11 +218,23 @@ impl<'r> Run<'r> {
                 continue;
             }
             let found = state.searches[version].alone();
-            let found = found.filter(|_| self.keeps(state, version));
+            let found = self.keeping(state, version, found);
             if self.take(state, version, found) {
                 return;
             }
         }
+    }
+
+    /// What was found if the program computes what it did; else it is kept for the report.
+    fn keeping(&self, state: &mut State<'_>, version: usize, found: Option<Chosen>) -> Option<Chosen> {
+        let chosen = found?;
+        if self.keeps(state, version) {
+            return Some(chosen);
+        }
+        if state.refused.as_ref().is_none_or(|refused| chosen.cost < refused.chosen.cost) {
+            state.refused = Some(Best { version, chosen });
+        }
+        None
     }
 
     /// Whether anything is cheaper, version by version, the cheapest first.

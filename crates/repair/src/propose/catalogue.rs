@@ -1,4 +1,7 @@
-//! The proposers that the search asks, in its order. A new one is a row here: the search knows none of them by name.
+//! The proposers that the search asks. Of a kernel with loops it asks [`LINES`] first, the smallest change before others; then
+//! [`LIKELY`], [`WAYS`], [`SMALLER`], [`SEVERAL`] and [`ALIKE`], as far as nothing better is known. Hangs ask [`HANGS`]. A new
+//! proposer is a row here; a new way through the synchronisation is one of `way::MADE`, and a new mistake about phases a part of
+//! `phase::likely`, `odd` or `hung`.
 
 use fencepost_program::EventId;
 use fencepost_report::finding::FindingKind;

@@ -65,6 +65,12 @@ pub fn text(report: &FixReport) -> String {
         let all = phrase::count(report.options, "change");
         let _ = writeln!(text, "  none of {all} makes it right, with everything that orders more added to it");
     }
+    if let Some(refused) = &report.refused {
+        let sentences: Vec<String> = refused.changes.iter().map(|change| sentence(&change.what)).collect();
+        let _ = writeln!(text, "  nothing would be wrong with this, but the test could not end as it can now:");
+        let _ = writeln!(text, "    {} (cost {})", sentences.join("; "), refused.cost);
+        let _ = writeln!(text, "  if that end is a mistake too, say so with a `forall` or a `~exists`");
+    }
     text
 }
 
@@ -251,6 +257,7 @@ mod tests {
             answer: FixAnswer::Repaired,
             wants: Vec::new(),
             repair: Some(repair),
+            refused: None,
             why: None,
             left: Vec::new(),
             options: 9,
