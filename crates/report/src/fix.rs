@@ -21,7 +21,7 @@ pub struct FixReport {
     /// Without a repair: what would leave nothing wrong, and makes the program compute something else.
     #[serde(default)]
     pub refused: Option<Refused>,
-    /// Where that is not known.
+    /// Where that is not known, or where it is not known whether other changes mend what is left.
     pub why: Option<WhyUnknown>,
     /// What is undefined and stays so: no change here mends it.
     #[serde(default)]

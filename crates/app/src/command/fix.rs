@@ -244,6 +244,7 @@ fn show(fixed: &Fixed, test: &Test, input: &Input, options: &cli::Fix, exit: &mu
     let mut report = fixed.report.clone();
     output::put_into_words(&mut report);
     exit.status(match report.answer {
+        FixAnswer::Repaired if report.why.is_some() => Status::Unknown,
         FixAnswer::Repaired if !report.left.is_empty() => Status::Bad,
         FixAnswer::Right | FixAnswer::Repaired => Status::Good,
         FixAnswer::NoRepair => Status::Bad,

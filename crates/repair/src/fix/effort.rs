@@ -22,7 +22,7 @@ const HOPELESS: u64 = 4;
 /// For a change of paths by itself: of many that are tried one after the other most are soon decided.
 const ALONE: u64 = 250_000;
 /// For enumeration alone. It answers soon or not at all: of the repairs of `corpus/pairs.tsv` none took it more than 10,000.
-const ENUMERATING: u64 = 100_000;
+const ENUMERATING: u64 = 250_000;
 /// For what the proposers of `check` know.
 const PROPOSING: u64 = 2_500_000;
 

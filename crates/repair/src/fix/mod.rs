@@ -37,6 +37,7 @@ use fencepost_check::test::Test;
 use fencepost_report::WhyUnknown;
 pub use fencepost_report::fix::{Because, FixAnswer, FixReport};
 use fencepost_report::fix::{Left, SCHEMA};
+use fencepost_report::why::Why;
 use fencepost_syntax::Span;
 
 use self::costs::Costs;
@@ -88,23 +89,14 @@ pub(crate) fn cheapest(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>, cu
         let oracle = Oracle::new(test, model, (&searching, options), &wants);
         attempt(&oracle.within(Effort::new(options)).taking(lifetimes), fixing, cures)
     };
-    let mut found = attempt(Lifetimes::MayStay);
-    let mut left = Vec::new();
-    if matches!(found.outcome, Outcome::AlreadyRight | Outcome::Repaired(_)) && !found.left.is_empty() {
-        // Memory that may not be there: best there is a repair of that too. Else it is named.
-        let whole = attempt(Lifetimes::AreWrong);
-        let asked = found.asked + whole.asked;
-        match (&found.outcome, &whole.outcome) {
-            (_, Outcome::Repaired(_)) => found = whole,
-            (Outcome::AlreadyRight, _) => {
-                left = found.left;
-                found = Attempt { left: Vec::new(), ..whole };
-            }
-            _ => left = std::mem::take(&mut found.left),
-        }
-        found.asked = asked;
-    }
-    let (mut repair, mut text, mut refused, mut why) = (None, None, None, None);
+    let found = attempt(Lifetimes::MayStay);
+    // Memory that may not be there: best there is a repair of that too. Else it is named.
+    let is_left = matches!(found.outcome, Outcome::AlreadyRight | Outcome::Repaired(_)) && !found.left.is_empty();
+    let Joined { found, left, mut undecided } = match is_left {
+        true => joined(found, attempt(Lifetimes::AreWrong)),
+        false => Joined { found: Attempt { left: Vec::new(), ..found }, left: Vec::new(), undecided: None },
+    };
+    let (mut repair, mut text, mut refused) = (None, None, None);
     let answer = match found.outcome {
         Outcome::AlreadyRight => FixAnswer::Right,
         Outcome::Repaired(found) => {
@@ -116,7 +108,7 @@ pub(crate) fn cheapest(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>, cu
             FixAnswer::NoRepair
         }
         Outcome::Open(open) => {
-            why = Some(WhyUnknown::new(&open, &test.source));
+            undecided = Some(open);
             FixAnswer::Undecided
         }
     };
@@ -129,12 +121,40 @@ pub(crate) fn cheapest(test: &Test, model: &LoadedModel, fixing: &Fixing<'_>, cu
         wants: wants.iter().map(|want| want.told(test)).collect(),
         repair,
         refused,
-        why,
+        why: undecided.map(|why| WhyUnknown::new(&why, &test.source)),
         left: lasting(test, &left),
         options: found.choices,
         asked: found.asked,
     };
     Fixed { report, text }
+}
+
+/// The better of two attempts.
+struct Joined {
+    found: Attempt,
+    /// What it does not mend, and why it is not known whether anything does.
+    left: Vec<RaceKey>,
+    undecided: Option<Why>,
+}
+
+/// Of an attempt that lets accesses to memory stay that may not be there, and one that does not.
+fn joined(part: Attempt, whole: Attempt) -> Joined {
+    let asked = part.asked + whole.asked;
+    match (&part.outcome, whole.outcome) {
+        (_, outcome @ Outcome::Repaired(_)) => {
+            Joined { found: Attempt { outcome, asked, ..whole }, left: Vec::new(), undecided: None }
+        }
+        (Outcome::AlreadyRight, outcome) => {
+            Joined { found: Attempt { outcome, asked, ..whole }, left: part.left, undecided: None }
+        }
+        (_, outcome) => {
+            let undecided = match outcome {
+                Outcome::Open(why) => Some(why),
+                _ => None,
+            };
+            Joined { left: part.left.clone(), found: Attempt { asked, ..part }, undecided }
+        }
+    }
 }
 
 /// What a search has come to.
@@ -227,4 +247,58 @@ pub(crate) fn orders(
     let changed: Vec<&Edit> = edits.iter().collect();
     let rules_out = !kept.is_empty() && oracle.confirm(&changed, EngineChoice::Auto, 0) == Judged::Lost;
     Some(Orders { edits, rules_out })
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_check::look::race::{Meaning, RaceKey};
+    use fencepost_report::finding::FindingKind;
+    use fencepost_report::fix::Repair;
+    use fencepost_report::why::Why;
+    use fencepost_syntax::Span;
+
+    use super::run::{Found, Outcome};
+    use super::{Attempt, Joined, joined};
+
+    fn attempt(outcome: Outcome) -> Attempt {
+        let key = RaceKey {
+            flag: "exit".to_owned(),
+            kind: FindingKind::ExitBeforeAccess,
+            meaning: Meaning::Noted,
+            first: Span::default(),
+            second: Span::default(),
+        };
+        Attempt { outcome, left: vec![key], choices: 1, asked: 1 }
+    }
+
+    fn repaired(cost: u32) -> Outcome {
+        let (changes, alternatives) = (Vec::new(), Vec::new());
+        let (second_engine, more_rounds, unrolled) = (None, None, None);
+        let repair = Repair {
+            changes,
+            cost,
+            cheapest: true,
+            alternatives,
+            second_engine,
+            more_rounds,
+            unrolled,
+            writable: true,
+        };
+        Outcome::Repaired(Box::new(Found { repair, text: None }))
+    }
+
+    #[test]
+    fn a_limit_of_the_search_for_the_whole_repair_is_told() {
+        let Joined { found, left, undecided } = joined(attempt(repaired(3)), attempt(Outcome::Open(Why::Time)));
+        assert!(matches!(found.outcome, Outcome::Repaired(found) if found.repair.cost == 3));
+        assert_eq!((left.len(), undecided, found.asked), (1, Some(Why::Time), 2));
+        let Joined { undecided, left, .. } = joined(attempt(repaired(3)), attempt(Outcome::NoRepair(None)));
+        assert_eq!((left.len(), undecided), (1, None), "that nothing mends it is known");
+        let Joined { found, left, undecided } = joined(attempt(repaired(3)), attempt(repaired(15)));
+        assert!(matches!(found.outcome, Outcome::Repaired(found) if found.repair.cost == 15));
+        assert_eq!((left.len(), undecided), (0, None));
+        let open = attempt(Outcome::Open(Why::Time));
+        let Joined { found, left, .. } = joined(attempt(Outcome::AlreadyRight), open);
+        assert!(matches!(found.outcome, Outcome::Open(Why::Time)) && left.len() == 1);
+    }
 }

@@ -230,14 +230,22 @@ impl<'o> Oracle<'o> {
         }
         // What is undefined for another reason than a race, and was not before: an access to the memory of a CTA that may have
         // exited, say.
-        if judged == Judged::Right && !noted.is_empty() && !noted.is_subset(self.noted_before()) {
+        if judged == Judged::Right && !noted.is_empty() && !noted.is_subset(&self.noted_before()) {
             return Judged::Lost;
         }
         judged
     }
 
-    fn noted_before(&self) -> &BTreeSet<String> {
-        self.noted.get_or_init(|| self.stage(self.test, Stage::All).1)
+    /// Those of the test itself. What a limit has cut short is not kept: it may have found less.
+    fn noted_before(&self) -> BTreeSet<String> {
+        if let Some(noted) = self.noted.get() {
+            return noted.clone();
+        }
+        let (_, noted) = self.stage(self.test, Stage::All);
+        match limits::ended() {
+            None => self.noted.get_or_init(|| noted).clone(),
+            Some(_) => noted,
+        }
     }
 
     fn has_counterexample(&self, program: &Program) -> bool {

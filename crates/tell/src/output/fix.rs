@@ -29,6 +29,9 @@ pub fn text(report: &FixReport) -> String {
         (FixAnswer::Undecided, _) | (FixAnswer::Repaired, None) => {
             format!("undecided{}\n", reason(report.why.as_ref()))
         }
+        (FixAnswer::Repaired, Some(repair)) if report.why.is_some() => {
+            format!("repaired in part (cost {})\n", repair.cost)
+        }
         (FixAnswer::Repaired, Some(repair)) => {
             let word = if repair.cheapest { "cheapest" } else { "best found" };
             let whole = if report.left.is_empty() { "repaired" } else { "repaired in part" };
@@ -60,6 +63,10 @@ pub fn text(report: &FixReport) -> String {
             false => format!("lines {} and {}", left.first, left.second),
         };
         let _ = writeln!(text, "  left: {} of {lines}, which is undefined", left.finding.word());
+    }
+    if report.answer == FixAnswer::Repaired && report.why.is_some() {
+        let why = reason(report.why.as_ref());
+        let _ = writeln!(text, "  whether other changes mend that too was not decided{why}");
     }
     if report.answer == FixAnswer::NoRepair {
         let all = phrase::count(report.options, "change");
