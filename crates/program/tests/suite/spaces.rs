@@ -105,7 +105,7 @@ fn accesses_are_aligned_to_their_size() {
     for code in
         ["ld.u32 %r1, [x+2];", "ld.u64 %rd1, [x+4];", "st.v2.u32 [x+4], {1, 2};", "st.v4.u32 [x+8], {1, 2, 3, 4};"]
     {
-        assert!(refused(code).is_some_and(|error| error.contains("no multiple of its size")), "{code}");
+        assert!(refused(code).is_some_and(|error| error.contains("no multiple of its size, ")), "{code}");
     }
     for code in ["ld.u16 %rs1, [x+2];", "ld.u64 %rd1, [x+8];", "st.v2.u32 [x+8], {1, 2};"] {
         assert_eq!(refused(code), None, "{code}");
@@ -234,6 +234,20 @@ fn an_access_outside_every_location_says_where_it_is() {
         ),
         ("sub.u64 %a, %a, 4; ld.u32 %r1, [%a];", "`ld.u32` at an address 4 bytes before `x`"),
         ("sub.u64 %a, %a, %a; ld.u32 %r1, [%a];", "`ld.u32` at the address 0, outside every declared location"),
+        (
+            "mov.u64 %a, b; add.u64 %a, %a, 4; mbarrier.arrive.shared.b64 _, [%a];",
+            "`mbarrier.arrive.shared.b64` at `b`+4, where no mbarrier begins: an mbarrier has 8 bytes and lies at a \
+             multiple of 8",
+        ),
+        // Both count to the end of the access.
+        (
+            "mov.u64 %a, b; add.u64 %a, %a, 8; mbarrier.arrive.shared.b64 _, [%a];",
+            "`mbarrier.arrive.shared.b64` at `b`+8 reaches byte 16 of `b`, which has 8",
+        ),
+        (
+            "mov.u64 %a, b; add.u64 %a, %a, 8; mbarrier.try_wait.parity.shared.b64 %p, [%a], 0;",
+            "`mbarrier.try_wait.parity.shared.b64` at `b`+8 reaches byte 16 of `b`, which has 8",
+        ),
     ] {
         let program = common::program(&spaced(&format!("mov.u64 %a, x; {code}")));
         let unfolding = unfold(&program, &UnfoldOptions::default()).expect("an unfolding");
