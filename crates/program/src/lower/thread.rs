@@ -238,7 +238,7 @@ impl Context<'_> {
     ) -> Result<&'t [Spanned<TreeOperand>; N], Refusal> {
         tree.operands.as_slice().try_into().map_err(|_| {
             let message = format!("`{}` takes {N} operands, not {}", tree.opcode.node, tree.operands.len());
-            Refusal::Error(Diagnostic::error(tree.span(), message).label("wrong number of operands"))
+            table::operands::wrong_number(tree, message)
         })
     }
 }

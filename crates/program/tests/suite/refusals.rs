@@ -283,8 +283,8 @@ fn operands_in_another_order_are_a_mistake() {
     for (code, at, wanted) in [
         (&*format!("{copy} [s], [g], [b], 16;"), "[b]", "`[destination], [source], size, [mbarrier]`"),
         (&format!("{tensor} [m, {{0}}], [s], [b];"), "[m, {0}]", "`[destination], [map, coordinates], [mbarrier]`"),
-        ("mbarrier.try_wait.parity.shared::cta.b64 %p, 0, [b];", "0", "`p, [mbarrier], phase`"),
-        ("mbarrier.try_wait.parity.shared::cta.b64 %p, %r1, [b];", "[b]", "`p, [mbarrier], phase`"),
+        ("mbarrier.try_wait.parity.shared::cta.b64 %p, 0, [b];", "0", "`p, [mbarrier], phase{, time limit}`"),
+        ("mbarrier.try_wait.parity.shared::cta.b64 %p, %r1, [b];", "[b]", "`p, [mbarrier], phase{, time limit}`"),
         ("mbarrier.init.shared::cta.b64 1, [b];", "1", "`[mbarrier], count`"),
         ("mbarrier.arrive.expect_tx.shared::cta.b64 %tok, 16, [b];", "16", "`state, [mbarrier], bytes`"),
         ("st.global.u32 1, [g];", "1", "`[a], b`"),
@@ -342,4 +342,30 @@ fn forms_that_are_none() {
         refused(".shared .u32 s[4];", "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1}, [s];")
             .contains("2 elements")
     );
+}
+
+#[test]
+fn a_wrong_number_of_operands_comes_with_the_operands_that_the_form_takes() {
+    let declarations = ".shared .mbarrier b = 1; .global .u32 x = 0;";
+    for (code, help) in [
+        ("mbarrier.arrive.shared::cta.b64 %r1;", "state, [mbarrier]{, count}"),
+        ("mbarrier.arrive.expect_tx.shared::cta.b64 [b];", "state, [mbarrier], bytes"),
+        ("mbarrier.arrive.multicast::cluster::32b.b64 _, [b];", "state, [mbarrier]{, count}, mask"),
+        ("mbarrier.try_wait.parity.shared::cta.b64 %p, [b];", "p, [mbarrier], phase{, time limit}"),
+        ("setp.lt.u32 %p, %r1;", "p, a, b"),
+        ("setp.lt.and.u32 %p, %r1, 2;", "p, a, b, c"),
+        ("mad.lo.u32 %r1, 4, %r2;", "d, a, b, c"),
+        ("add.u32 %r1, 4;", "d, a, b"),
+        ("bfe.u32 %r1, 4;", "d, a, position, length"),
+        ("atom.cas.b32 %r1, [x], 0;", "d, [a], b, c"),
+        ("st.u32 [x];", "[a], b"),
+    ] {
+        let (_, message, found) = error(&ptx(declarations, &[code]));
+        assert!(message.contains("number of operands") || message.contains(" operands, not "), "{code}: {message}");
+        assert_eq!(found, format!("its operands are `{help}`, in this order"), "{code}");
+    }
+    // As many as the form takes are in another order.
+    let (at, message, help) = error(&ptx(declarations, &["mbarrier.arrive.expect_tx.shared::cta.b64 [b], _, 16;"]));
+    assert_eq!((at.as_str(), help.contains("`state, [mbarrier], bytes`")), ("[b]", true), "{help}");
+    assert!(message.ends_with("has an address where a value belongs"), "{message}");
 }
