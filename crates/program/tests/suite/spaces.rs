@@ -184,6 +184,7 @@ fn spaced(code: &str) -> String {
 #[test]
 fn arithmetic_does_not_change_the_space_of_an_address() {
     let shared = "reaches `x` as `.shared`, but it is `.global` by its declaration";
+    let crossed = "reaches `x` as `.shared` and `s` as `.global`, but `x` is `.global` and `s` is `.shared`";
     let global = "reaches `s` as `.global`, but it is `.shared` by its declaration";
     let copy = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";
     let swapped =
@@ -193,7 +194,7 @@ fn arithmetic_does_not_change_the_space_of_an_address() {
         ("mov.u64 %a, s; add.u64 %a, %a, 4; atom.global.add.u32 %r1, [%a], 1;", &[global]),
         ("mov.u64 %a, x; W: st.shared::cta.u32 [%a], 1; add.u64 %a, %a, 4; bra W;", &[shared]),
         ("ld.global.u32 %i, [k]; mad.wide.u32 %a, %i, 4, s; ld.global.u32 %r1, [%a];", &[global]),
-        (&swapped, &[shared, global]),
+        (&swapped, &[crossed]),
     ] {
         let found = refused(&spaced(code));
         let is_found = |(found, wanted): (&String, &&str)| found.ends_with(wanted);
@@ -257,4 +258,23 @@ fn an_access_outside_every_location_says_where_it_is() {
     let vector = "mov.u64 %a, x; add.u64 %a, %a, 8; ld.v4.u32 {%r1, %r2, %r3, %r4}, [%a];";
     let error = unfold(&common::program(&spaced(vector)), &UnfoldOptions::default()).map(|_| ()).expect_err("too long");
     assert_eq!(error.to_string(), "`ld.v4.u32` at `x`+8 reaches byte 24 of `x`, which has 16");
+}
+
+#[test]
+fn help_about_a_state_space_is_possible_in_the_instruction() {
+    let copy = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes";
+    let operands = "its operands are `[destination], [source], size, [mbarrier]`, in this order";
+    for (code, help) in [
+        (format!("{copy} [x], [s], 16, [b];"), operands),
+        (format!("mov.u64 %g, x; mov.u32 %s, s;\n{copy} [%g], [%s], 16, [b];"), operands),
+        ("ld.shared.u32 %r1, [x];".to_owned(), "write `.global`, or leave the state space out"),
+        (
+            "mbarrier.arrive.shared.b64 _, [x];".to_owned(),
+            "an mbarrier lies in shared memory: declare it, `.shared .mbarrier x = 1;`",
+        ),
+    ] {
+        let (program, diagnostics) = common::attempt(&spaced(&code));
+        assert!(program.is_none() && diagnostics.len() == 1, "{code}: {diagnostics:?}");
+        assert_eq!(diagnostics[0].help.as_deref(), Some(help), "{code}");
+    }
 }
