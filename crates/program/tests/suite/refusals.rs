@@ -369,3 +369,29 @@ fn a_wrong_number_of_operands_comes_with_the_operands_that_the_form_takes() {
     assert_eq!((at.as_str(), help.contains("`state, [mbarrier], bytes`")), ("[b]", true), "{help}");
     assert!(message.ends_with("has an address where a value belongs"), "{message}");
 }
+
+#[test]
+fn a_slip_in_a_word_is_told_with_the_word_that_was_meant() {
+    for (code, at, help) in [
+        ("setp.NE.u32 %p, %r1, 0;", "NE", "did you mean `.ne`?"),
+        ("ad.u32 %r1, %r1, 1;", "ad", "did you mean `add`?"),
+        ("sh.u32 %r1, %r1, 1;", "sh", "docs/instructions.md lists the instructions that have a model"),
+        ("fence;", "fence", "write `fence.acq_rel.gpu` or `fence.sc.gpu`"),
+        ("fence.acq_rel;", "fence", "add `.cta`, `.cluster`, `.gpu` or `.sys`"),
+        (
+            "cp.async.bulk.global.shared::cta.mbarrier::complete_tx::bytes [x], [s], 16, [b];",
+            "mbarrier::complete_tx::bytes",
+            "a copy in this direction completes in a bulk group and takes no mbarrier: write `.bulk_group`",
+        ),
+        (
+            "cp.async.bulk.shared::cta.global.bulk_group [s], [x], 16;",
+            "bulk_group",
+            "a copy in this direction completes on an mbarrier: write `.mbarrier::complete_tx::bytes`",
+        ),
+    ] {
+        let text = ptx(".global .b64 x[2]; .shared .b64 s[2]; .shared .mbarrier b = 1;", &[code]);
+        let (found, message, found_help) = error(&text);
+        assert_eq!((found.as_str(), found_help.as_str()), (at, help), "{code}: {message}");
+    }
+    assert!(error(&ptx("x = 0;", &["fence;"])).1.contains("neither its semantics nor its scope"));
+}
