@@ -395,3 +395,18 @@ fn a_slip_in_a_word_is_told_with_the_word_that_was_meant() {
     }
     assert!(error(&ptx("x = 0;", &["fence;"])).1.contains("neither its semantics nor its scope"));
 }
+
+#[test]
+fn a_semicolon_behind_a_label_is_told_once() {
+    let code = ["Loop;", "ld.u32 %r1, [x];", "setp.ne.u32 %p, %r1, 0;", "@%p bra Loop;"];
+    let text = ptx("x = 0;", &code);
+    assert_eq!(attempt(&text).1.len(), 1);
+    let (at, message, help) = error(&text);
+    assert_eq!((at.as_str(), help.as_str()), ("Loop", "did you mean `Loop:`?"));
+    assert_eq!(message, "`Loop` is not a PTX instruction");
+    // Nothing branches to it.
+    assert_eq!(
+        error(&ptx("x = 0;", &["Loop;", "ld.u32 %r1, [x];"])).2,
+        "docs/instructions.md lists the instructions that have a model"
+    );
+}
