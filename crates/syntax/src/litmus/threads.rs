@@ -69,7 +69,7 @@ impl Parser<'_> {
             self.cursor.report(Diagnostic::error(name.span, message).label("unexpected thread").help(help));
         }
         let (mut arch, mut placement) = (self.arch, Placement::default());
-        if self.cursor.eat("@").is_some() {
+        if self.cursor.eat("@").is_some() || self.at_bare_placement(&name) {
             let host = Placement { side: Side::Host, ..placement };
             if self.arch == Arch::Ptx && self.cursor.eat("host").is_some() {
                 placement = host;
@@ -92,6 +92,18 @@ impl Parser<'_> {
         }
         let parameters = if arch == Arch::C { CReader::new(&mut self.cursor).parameters()? } else { Vec::new() };
         Some(Thread { name, arch, placement, parameters, body: Vec::new() })
+    }
+
+    /// `P1 cta 1`, without the `@`, which is told.
+    fn at_bare_placement(&mut self, name: &Spanned<String>) -> bool {
+        if !self.cursor.at_kind(Kind::Word) || !LEVELS.iter().any(|level| self.cursor.at(level)) {
+            return false;
+        }
+        let level = self.cursor.str(self.cursor.peek());
+        let error =
+            Diagnostic::error(self.cursor.here(), format!("`@` is missing between `{}` and `{level}`", name.node));
+        self.cursor.report(error.label("no `@`").help(format!("write `{}@{level}`", name.node)));
+        true
     }
 
     fn placement(&mut self) -> Option<Placement> {
@@ -138,7 +150,7 @@ impl Parser<'_> {
         if matches!(word, "x86" | "host") {
             return self.host_on_a_gpu(span);
         }
-        let help = match nearest(word, &["cta", "cluster", "gpu", "kernel", "host", "x86", "c11"]) {
+        let help = match nearest(word, &LEVELS) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "a thread is placed by `cta`, `cluster`, `gpu` and `kernel`, or is `host` or `x86`".to_owned(),
         };
@@ -440,6 +452,9 @@ impl Separators {
         }
     }
 }
+
+/// What places a thread.
+const LEVELS: [&str; 7] = ["cta", "cluster", "gpu", "kernel", "host", "x86", "c11"];
 
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum After {

@@ -296,3 +296,10 @@ fn cuda_where_ptx_belongs() {
         diagnostics.iter().map(|it| it.help.as_ref().is_some_and(|it| it.starts_with("write `"))).collect();
     assert_eq!(help, [true, true], "{diagnostics:?}");
 }
+
+#[test]
+fn a_placement_without_its_sign() {
+    let told = "`@` is missing between `P1` and `cta` @ cta ? write `P1@cta`";
+    check("PTX t\n{}\nP0@cta 0 { st.weak x, 1; }\nP1 cta 1 { st.weak x, 1; }\n", &[told]);
+    check("PTX t\n{}\nP0@cta 0 | P1 cta 1 ;\nst.weak x, 1 | st.weak x, 1 ;\n", &[told]);
+}
