@@ -303,3 +303,11 @@ fn a_placement_without_its_sign() {
     check("PTX t\n{}\nP0@cta 0 { st.weak x, 1; }\nP1 cta 1 { st.weak x, 1; }\n", &[told]);
     check("PTX t\n{}\nP0@cta 0 | P1 cta 1 ;\nst.weak x, 1 | st.weak x, 1 ;\n", &[told]);
 }
+
+#[test]
+fn words_of_people_in_conditions() {
+    let test = |condition: &str| format!("PTX t\n{{ x = 0; y = 0; }}\nP0@cta 0 {{ st.weak x, 1; }}\n{condition}\n");
+    check(&test("forall x=2 and y=0"), &["`and` does not join conditions @ and ? write `/\\`"]);
+    check(&test("exists x=2 or y=0"), &["`or` does not join conditions @ or ? write `\\/`"]);
+    check(&test("for all (x=2)"), &["unknown keyword `for all` @ for all ? did you mean `forall`?"]);
+}
