@@ -377,7 +377,7 @@ impl Parser<'_> {
                 separators.note(&self.cursor);
             }
             if parsed.is_some() && !label && !at_end_of_instruction(&self.cursor, Ends::Line) {
-                self.cursor.unexpected("`,`, `;` or a new line after the operand");
+                self.unended(&separators);
             }
             if !label {
                 // An error at the start of a line has not moved the cursor yet.
@@ -391,6 +391,22 @@ impl Parser<'_> {
             separators.report(&mut self.cursor);
         }
         scopes::settle(&scopes.closed, index, &mut thread.body, declarations);
+    }
+
+    /// Something else than the end of an instruction. A new line ends none where others end with `;`.
+    fn unended(&mut self, separators: &Separators) {
+        /// The instruction's own `;` is not farther than this.
+        const FAR: usize = 64;
+        let mut next = (0..FAR).map(|ahead| self.cursor.str(self.cursor.ahead(ahead)));
+        let has_semicolons = separators.semicolons > 0 || next.find(|text| matches!(*text, ";" | "}")) == Some(";");
+        if has_semicolons && self.cursor.at_kind(Kind::Word) {
+            let end = self.cursor.span(self.cursor.previous()).end;
+            self.cursor.report(missing_semicolon(Span::new(end.saturating_sub(1), end)));
+        } else if has_semicolons {
+            self.cursor.unexpected("`,` or `;` after the operand");
+        } else {
+            self.cursor.unexpected("`,`, `;` or a new line after the operand");
+        }
     }
 
     /// `{` among the instructions: a block with names of its own. Only real PTX has them.
@@ -446,11 +462,14 @@ impl Separators {
 
     fn report(self, cursor: &mut Cursor) {
         for span in self.missing.into_iter().filter(|_| self.semicolons > 0) {
-            let error = Diagnostic::error(span, "`;` is missing between two instructions");
-            cursor
-                .report(error.label("`;` is missing after this").help("end every instruction of the thread with `;`"));
+            cursor.report(missing_semicolon(span));
         }
     }
+}
+
+fn missing_semicolon(last: Span) -> Diagnostic {
+    let error = Diagnostic::error(last, "`;` is missing between two instructions");
+    error.label("`;` is missing after this").help("end every instruction of the thread with `;`")
 }
 
 /// What places a thread.

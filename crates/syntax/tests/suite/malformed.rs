@@ -311,3 +311,14 @@ fn words_of_people_in_conditions() {
     check(&test("exists x=2 or y=0"), &["`or` does not join conditions @ or ? write `\\/`"]);
     check(&test("for all (x=2)"), &["unknown keyword `for all` @ for all ? did you mean `forall`?"]);
 }
+
+#[test]
+fn what_ends_an_instruction_is_what_ends_the_others() {
+    let test = |code: &str| format!("PTX t\n{{ x = 0; }}\nP0@cta 0 {{\n{code}\n}}\nexists (x=1)\n");
+    let missing = "`;` is missing between two instructions @ 1 ? end every instruction of the thread with `;`";
+    check(&test("mov.u32 %r2, 1  st.u32 [x], %r2;"), &[missing]);
+    check(&test("ld.u32 %r1, [x];\nmov.u32 %r2, 1 st.u32 [x], %r2\n"), &[missing]);
+    check(&test("ld.u32 %r1, [x] ];"), &["expected `,` or `;` after the operand, found `]` @ ]"]);
+    let lines = "expected `,`, `;` or a new line after the operand, found `st` @ st";
+    check(&test("ld.u32 %r1, [x]\nmov.u32 %r2, 1 st.u32 [x], %r2"), &[lines]);
+}
