@@ -148,8 +148,10 @@ pub(super) fn tests(input: &Input, command: &str, write: bool, exit: &mut Exit) 
     };
     let (mut tests, diagnostics) = fencepost_check::load(&source);
     terminal::err(&diagnostics::render(&source, &diagnostics, terminal::stderr_colour()));
-    if tests.is_empty() || diagnostics.iter().any(fencepost_syntax::Diagnostic::is_error) {
-        if tests.is_empty() {
+    let is_broken = diagnostics.iter().any(fencepost_syntax::Diagnostic::is_error);
+    if tests.is_empty() || is_broken {
+        // A test with an error is left out, and its errors are printed.
+        if !is_broken {
             terminal::complain(&format!("`{}` holds no test", source.name));
         }
         exit.bad_input();

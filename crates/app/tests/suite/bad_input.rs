@@ -39,6 +39,19 @@ fn an_empty_file() {
 }
 
 #[test]
+fn a_test_with_an_error_is_not_called_no_test() {
+    let folder = Folder::new();
+    folder.write("typo.litmus", "PTX typo\n{ x = 0; }\nP0@cta 0 {\n  st.weak.u32 [x, 1;\n}\nexists (x = 1)\n");
+    folder.write("nothing.litmus", "");
+    for command in ["fix", "slim"] {
+        let run = fencepost(&folder, &[command, "typo.litmus"]);
+        assert_eq!(run.code, 2, "{}{}", run.out, run.err);
+        assert!(run.err.contains("to close the address") && !run.err.contains("holds no test"), "{}", run.err);
+        assert_eq!(fencepost(&folder, &[command, "nothing.litmus"]).code, 2);
+    }
+}
+
+#[test]
 fn ten_megabytes_of_noise() {
     let folder = Folder::new();
     let mut state = 0x2545_f491_4f6c_dd1du64;

@@ -64,6 +64,23 @@ fn neighbour(between: &str) -> String {
 }
 
 #[test]
+fn a_launch_of_a_module_with_an_error_is_not_told_that_its_entry_is_missing() {
+    let broken = double().replace("%r2, 1024;", "%r2, 1024 1024;");
+    let run_of = |ptx: &str, entry: &str| {
+        let folder = Folder::new();
+        folder.write("k.ptx", ptx);
+        folder.write("k.toml", launch("double.toml").replace("\"double\"", &format!("\"{entry}\"")));
+        fencepost(&folder, &["kernel", "k.ptx", "--launch", "k.toml"])
+    };
+    let run = run_of(&broken, "double");
+    assert_eq!(run.code, 2, "{}{}", run.out, run.err);
+    assert!(run.err.contains("k.ptx:") && !run.err.contains("no module has an entry"), "{}", run.err);
+    // A wrong name follows from nothing else.
+    assert!(run_of(&broken, "triple").err.contains("no module has an entry `triple`"));
+    assert!(run_of(&double(), "triple").err.contains("there is no entry `triple`"));
+}
+
+#[test]
 fn a_kernel_that_is_right_is_proved_and_one_without_its_fence_is_not() {
     says(&run(&double(), &["--launch", "k.toml"]), 0, "proved for this launch");
     let broken = run(&double(), &["--launch", "unfenced.toml"]);

@@ -55,7 +55,6 @@ pub fn lower_cut(litmus: &Litmus, cuts: &SortedSet<Value>) -> (Option<Program>, 
     if limits::ended().is_some() {
         return (None, Vec::new());
     }
-    names.warn_of_undeclared(litmus, &mut findings);
     spaces::settle(&mut names, &builders, &mut findings);
     proxies::settle(&names, &builders, &mut findings);
     if barrier_rule(litmus.dialect) == BarrierRule::Ptx {
@@ -68,6 +67,7 @@ pub fn lower_cut(litmus: &Litmus, cuts: &SortedSet<Value>) -> (Option<Program>, 
     if limits::ended().is_some() {
         return (None, Vec::new());
     }
+    names.warn_of_undeclared(litmus, &mut findings);
     spaces::settle_computed(&names, &builders, &reaches, &mut findings);
     pointers::tie_copies(&mut names, &mut findings);
     lanes::settle(&mut names, &builders, &asked, &mut findings);

@@ -540,7 +540,7 @@ impl Names {
     }
 
     /// In real PTX a test that declares some of its locations has probably misspelt the others. The other notations leave
-    /// out what is 0 as a habit.
+    /// out what is 0 as a habit. What a location is used as is known once memory is cut.
     pub(crate) fn warn_of_undeclared(&self, litmus: &Litmus, findings: &mut Findings) {
         let declares = |found: &Spanned<Declaration>| {
             matches!(found.node, Declaration::Location { .. } | Declaration::Alias { .. })
@@ -563,10 +563,18 @@ impl Names {
                 {
                     format!("give the parameter its value: `.param .u64 {} = &x;`", name.node)
                 }
+                None if self.is_mbarrier(&name.node) => {
+                    format!("if it is meant, declare it: `.shared .mbarrier {} = 1;`", name.node)
+                }
                 None => format!("if it is meant, declare it: `{} = 0;`", name.node),
             };
             findings.diagnostics.push(Diagnostic::warning(name.span, message).label("not declared").help(help));
         }
+    }
+
+    fn is_mbarrier(&self, name: &str) -> bool {
+        let is_own = |own: &str| own.split(['[', '+', '@']).next() == Some(name);
+        self.locations.iter().any(|own| own.role == LocationRole::Mbarrier && is_own(&own.name))
     }
 
     pub(crate) fn unknown(&self, name: &str, span: Span) -> Refusal {

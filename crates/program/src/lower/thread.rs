@@ -33,6 +33,7 @@ impl Context<'_> {
                     let assume = assume.as_ref().map(|assume| Value(assume.node));
                     let lowered = self.lower_guard(instruction).and_then(|()| table::lower(self, instruction, assume));
                     if let Err(refusal) = lowered {
+                        let refusal = self.meant_as_label(instruction, body).unwrap_or(refusal);
                         self.findings.refuse(refusal);
                         self.declare_registers(instruction);
                     }
@@ -54,6 +55,30 @@ impl Context<'_> {
         if self.dialect == Dialect::Ptx || self.dialect == Dialect::C && !is_refused {
             unwritten::warn(self.thread, self.findings);
         }
+    }
+
+    /// `L;` for `L:`, where something branches to `L`. It is a label from here on, so that nobody misses it.
+    fn meant_as_label(&mut self, instruction: &Tree, body: &[Statement]) -> Option<Refusal> {
+        let is_bare =
+            instruction.guard.is_none() && instruction.modifiers.is_empty() && instruction.operands.is_empty();
+        if self.dialect != Dialect::Ptx || !is_bare {
+            return None;
+        }
+        let opcode = &instruction.opcode;
+        let target = |statement: &Statement| {
+            let Statement::Instruction { instruction, .. } = statement else { return None };
+            match instruction.operands.first().map(|operand| &operand.node) {
+                // Opcodes are in lower case.
+                Some(TreeOperand::Symbol(label)) if instruction.opcode.node == "bra" => {
+                    label.eq_ignore_ascii_case(&opcode.node).then(|| label.to_string())
+                }
+                _ => None,
+            }
+        };
+        let label = body.iter().find_map(target).filter(|label| !self.thread.labels.contains_key(label))?;
+        self.place(&label, opcode.span);
+        let error = Diagnostic::error(opcode.span, format!("`{label}` is not a PTX instruction")).label("not PTX");
+        Some(Refusal::Error(error.help(format!("did you mean `{label}:`?"))))
     }
 
     /// An instruction that was refused still names its registers: a condition about them is no second mistake.
@@ -238,7 +263,7 @@ impl Context<'_> {
     ) -> Result<&'t [Spanned<TreeOperand>; N], Refusal> {
         tree.operands.as_slice().try_into().map_err(|_| {
             let message = format!("`{}` takes {N} operands, not {}", tree.opcode.node, tree.operands.len());
-            Refusal::Error(Diagnostic::error(tree.span(), message).label("wrong number of operands"))
+            table::operands::wrong_number(tree, message)
         })
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod form;
 mod forms;
 pub(crate) mod modifier;
 mod no_ptx;
-mod operands;
+pub(crate) mod operands;
 pub(crate) mod ptx;
 pub(crate) mod supported;
 pub(crate) mod target;
@@ -39,6 +39,9 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
     let done = match done {
         Err(refusal) if context.dialect == Dialect::Ptx && is_about_operand(&refusal, tree) => {
             Err(operands::misplaced(tree).map_or(refusal, Refusal::Error))
+        }
+        Err(Refusal::Error(error)) if context.dialect == Dialect::Ptx && error.label == operands::WRONG_NUMBER => {
+            Err(Refusal::Error(operands::miscounted(tree, error)))
         }
         done => done,
     };

@@ -41,7 +41,11 @@ pub(crate) fn judge(tree: &Instruction) -> Option<Diagnostic> {
 
 fn unknown_opcode(tree: &Instruction) -> Diagnostic {
     let opcode = tree.opcode.node.as_str();
-    let with_a_model = (opcode.len() > 2).then(|| nearest(opcode, &forms::opcodes())).flatten();
+    // Words of two letters are a slip from too many others, but for a letter that is missing at the end.
+    let with_a_model = match opcode.len() {
+        0..=2 => begun(opcode),
+        _ => nearest(opcode, &forms::opcodes()),
+    };
     let help = match with_a_model.or_else(|| typo::nearest_opcode(opcode)) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "docs/instructions.md lists the instructions that have a model".to_owned(),
@@ -50,11 +54,44 @@ fn unknown_opcode(tree: &Instruction) -> Diagnostic {
     Diagnostic::error(tree.opcode.span, message).label("not PTX").help(help)
 }
 
+/// The only opcode that is a word and one more letter.
+fn begun(word: &str) -> Option<&'static str> {
+    let mut found = forms::opcodes();
+    found.retain(|opcode| opcode.len() == word.len() + 1 && opcode.starts_with(word));
+    found.dedup();
+    match found.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+/// How an asynchronous copy completes (PTX ISA 9.7.10.28.1): its direction decides which of these it says.
+const COMPLETIONS: &[(&str, &str, &str)] = &[
+    (TX, "bulk_group", "a copy in this direction completes in a bulk group and takes no mbarrier: write `.bulk_group`"),
+    ("bulk_group", TX, "a copy in this direction completes on an mbarrier: write `.mbarrier::complete_tx::bytes`"),
+];
+const TX: &str = "mbarrier::complete_tx::bytes";
+
+/// A word of the other direction.
+fn wrong_direction(tree: &Instruction, word: &Spanned<ShortText>, expected: &Expected) -> Option<Diagnostic> {
+    let is_meant = |own: &&(&str, &str, &str)| own.0 == word.node && expected.words.contains(&own.1);
+    let (.., help) = COMPLETIONS.iter().find(is_meant)?;
+    let message = format!("{} is not PTX: `{}` has no `.{}`", spelled(tree), head(tree, expected), word.node);
+    Some(Diagnostic::error(word.span, message).label("not PTX").help(*help))
+}
+
 /// A word that the instruction cannot have.
 fn stray(tree: &Instruction, word: &Spanned<ShortText>, expected: &Expected) -> Option<Diagnostic> {
     let text = word.node.as_str();
     if expected.words.contains(&text) || expected.slots.iter().any(|slot| takes(slot, text)) || is_type(text) {
         return None;
+    }
+    if let Some(error) = wrong_direction(tree, word, expected) {
+        return Some(error);
+    }
+    // PTX tells capital letters from small ones.
+    if let Some(meant) = expected.words.iter().copied().find(|known| known.eq_ignore_ascii_case(text)) {
+        return Some(wrong_word(tree, word, expected, &[meant]));
     }
     let longer = format!("{text}::");
     let mut meant: Vec<&str> = expected.words.iter().copied().filter(|known| known.starts_with(&longer)).collect();

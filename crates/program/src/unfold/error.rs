@@ -99,10 +99,10 @@ pub enum UnfoldError {
         span: Span,
         what: String,
     },
-    /// An address that is no multiple of the access's size.
+    /// An address that is no multiple of the access's size: in words.
     Misaligned {
         span: Span,
-        location: String,
+        what: String,
     },
     /// An access through a name of another proxy than its own.
     Misnamed {
@@ -167,10 +167,7 @@ impl fmt::Display for UnfoldError {
                 write!(f, "an access to `{location}`, in memory of another cluster or thread")
             }
             UnfoldError::ReadOnly { location, .. } => write!(f, "a write to `{location}`, which is read-only"),
-            UnfoldError::Misaligned { location, .. } => {
-                write!(f, "an access to `{location}` at an address that is no multiple of its size")
-            }
-            UnfoldError::Beyond { what, .. } => write!(f, "{what}"),
+            UnfoldError::Misaligned { what, .. } | UnfoldError::Beyond { what, .. } => write!(f, "{what}"),
             UnfoldError::Misnamed { name, .. } => {
                 write!(f, "an access through `{name}`, which is a name of another proxy")
             }

@@ -290,6 +290,15 @@ fn refusals() {
 }
 
 #[test]
+fn an_operation_between_two_mbarriers_says_where_one_begins() {
+    let code = ["mbarrier.arrive.shared.b64 _, [b];", "mbarrier.arrive.b64 _, [b+4];"];
+    let found = program(&ptx(".shared .mbarrier b[2] = 1;", &code)).unsupported;
+    let wanted = "`mbarrier.arrive.b64` at `b`+4, where no mbarrier begins: an mbarrier has 8 bytes and lies at a \
+                  multiple of 8";
+    assert!(found.len() == 1 && found[0].what == wanted, "{found:?}");
+}
+
+#[test]
 fn ordinary_accesses_reach_all_bytes_of_an_mbarrier_or_are_refused() {
     let mixed = |code: &str| program(&ptx(B, &["mbarrier.init.b64 [b], 1;", code])).unsupported.len();
     assert_eq!(mixed("st.shared.u64 [b], 0;"), 0);

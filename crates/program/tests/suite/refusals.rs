@@ -283,8 +283,8 @@ fn operands_in_another_order_are_a_mistake() {
     for (code, at, wanted) in [
         (&*format!("{copy} [s], [g], [b], 16;"), "[b]", "`[destination], [source], size, [mbarrier]`"),
         (&format!("{tensor} [m, {{0}}], [s], [b];"), "[m, {0}]", "`[destination], [map, coordinates], [mbarrier]`"),
-        ("mbarrier.try_wait.parity.shared::cta.b64 %p, 0, [b];", "0", "`p, [mbarrier], phase`"),
-        ("mbarrier.try_wait.parity.shared::cta.b64 %p, %r1, [b];", "[b]", "`p, [mbarrier], phase`"),
+        ("mbarrier.try_wait.parity.shared::cta.b64 %p, 0, [b];", "0", "`p, [mbarrier], phase{, time limit}`"),
+        ("mbarrier.try_wait.parity.shared::cta.b64 %p, %r1, [b];", "[b]", "`p, [mbarrier], phase{, time limit}`"),
         ("mbarrier.init.shared::cta.b64 1, [b];", "1", "`[mbarrier], count`"),
         ("mbarrier.arrive.expect_tx.shared::cta.b64 %tok, 16, [b];", "16", "`state, [mbarrier], bytes`"),
         ("st.global.u32 1, [g];", "1", "`[a], b`"),
@@ -341,5 +341,72 @@ fn forms_that_are_none() {
     assert!(
         refused(".shared .u32 s[4];", "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1}, [s];")
             .contains("2 elements")
+    );
+}
+
+#[test]
+fn a_wrong_number_of_operands_comes_with_the_operands_that_the_form_takes() {
+    let declarations = ".shared .mbarrier b = 1; .global .u32 x = 0;";
+    for (code, help) in [
+        ("mbarrier.arrive.shared::cta.b64 %r1;", "state, [mbarrier]{, count}"),
+        ("mbarrier.arrive.expect_tx.shared::cta.b64 [b];", "state, [mbarrier], bytes"),
+        ("mbarrier.arrive.multicast::cluster::32b.b64 _, [b];", "state, [mbarrier]{, count}, mask"),
+        ("mbarrier.try_wait.parity.shared::cta.b64 %p, [b];", "p, [mbarrier], phase{, time limit}"),
+        ("setp.lt.u32 %p, %r1;", "p, a, b"),
+        ("setp.lt.and.u32 %p, %r1, 2;", "p, a, b, c"),
+        ("mad.lo.u32 %r1, 4, %r2;", "d, a, b, c"),
+        ("add.u32 %r1, 4;", "d, a, b"),
+        ("bfe.u32 %r1, 4;", "d, a, position, length"),
+        ("atom.cas.b32 %r1, [x], 0;", "d, [a], b, c"),
+        ("st.u32 [x];", "[a], b"),
+    ] {
+        let (_, message, found) = error(&ptx(declarations, &[code]));
+        assert!(message.contains("number of operands") || message.contains(" operands, not "), "{code}: {message}");
+        assert_eq!(found, format!("its operands are `{help}`, in this order"), "{code}");
+    }
+    // As many as the form takes are in another order.
+    let (at, message, help) = error(&ptx(declarations, &["mbarrier.arrive.expect_tx.shared::cta.b64 [b], _, 16;"]));
+    assert_eq!((at.as_str(), help.contains("`state, [mbarrier], bytes`")), ("[b]", true), "{help}");
+    assert!(message.ends_with("has an address where a value belongs"), "{message}");
+}
+
+#[test]
+fn a_slip_in_a_word_is_told_with_the_word_that_was_meant() {
+    for (code, at, help) in [
+        ("setp.NE.u32 %p, %r1, 0;", "NE", "did you mean `.ne`?"),
+        ("ad.u32 %r1, %r1, 1;", "ad", "did you mean `add`?"),
+        ("sh.u32 %r1, %r1, 1;", "sh", "docs/instructions.md lists the instructions that have a model"),
+        ("fence;", "fence", "write `fence.acq_rel.gpu` or `fence.sc.gpu`"),
+        ("fence.acq_rel;", "fence", "add `.cta`, `.cluster`, `.gpu` or `.sys`"),
+        (
+            "cp.async.bulk.global.shared::cta.mbarrier::complete_tx::bytes [x], [s], 16, [b];",
+            "mbarrier::complete_tx::bytes",
+            "a copy in this direction completes in a bulk group and takes no mbarrier: write `.bulk_group`",
+        ),
+        (
+            "cp.async.bulk.shared::cta.global.bulk_group [s], [x], 16;",
+            "bulk_group",
+            "a copy in this direction completes on an mbarrier: write `.mbarrier::complete_tx::bytes`",
+        ),
+    ] {
+        let text = ptx(".global .b64 x[2]; .shared .b64 s[2]; .shared .mbarrier b = 1;", &[code]);
+        let (found, message, found_help) = error(&text);
+        assert_eq!((found.as_str(), found_help.as_str()), (at, help), "{code}: {message}");
+    }
+    assert!(error(&ptx("x = 0;", &["fence;"])).1.contains("neither its semantics nor its scope"));
+}
+
+#[test]
+fn a_semicolon_behind_a_label_is_told_once() {
+    let code = ["Loop;", "ld.u32 %r1, [x];", "setp.ne.u32 %p, %r1, 0;", "@%p bra Loop;"];
+    let text = ptx("x = 0;", &code);
+    assert_eq!(attempt(&text).1.len(), 1);
+    let (at, message, help) = error(&text);
+    assert_eq!((at.as_str(), help.as_str()), ("Loop", "did you mean `Loop:`?"));
+    assert_eq!(message, "`Loop` is not a PTX instruction");
+    // Nothing branches to it.
+    assert_eq!(
+        error(&ptx("x = 0;", &["Loop;", "ld.u32 %r1, [x];"])).2,
+        "docs/instructions.md lists the instructions that have a model"
     );
 }

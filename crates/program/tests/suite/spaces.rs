@@ -105,7 +105,7 @@ fn accesses_are_aligned_to_their_size() {
     for code in
         ["ld.u32 %r1, [x+2];", "ld.u64 %rd1, [x+4];", "st.v2.u32 [x+4], {1, 2};", "st.v4.u32 [x+8], {1, 2, 3, 4};"]
     {
-        assert!(refused(code).is_some_and(|error| error.contains("no multiple of its size")), "{code}");
+        assert!(refused(code).is_some_and(|error| error.contains("no multiple of its size, ")), "{code}");
     }
     for code in ["ld.u16 %rs1, [x+2];", "ld.u64 %rd1, [x+8];", "st.v2.u32 [x+8], {1, 2};"] {
         assert_eq!(refused(code), None, "{code}");
@@ -184,6 +184,7 @@ fn spaced(code: &str) -> String {
 #[test]
 fn arithmetic_does_not_change_the_space_of_an_address() {
     let shared = "reaches `x` as `.shared`, but it is `.global` by its declaration";
+    let crossed = "reaches `x` as `.shared` and `s` as `.global`, but `x` is `.global` and `s` is `.shared`";
     let global = "reaches `s` as `.global`, but it is `.shared` by its declaration";
     let copy = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";
     let swapped =
@@ -193,7 +194,7 @@ fn arithmetic_does_not_change_the_space_of_an_address() {
         ("mov.u64 %a, s; add.u64 %a, %a, 4; atom.global.add.u32 %r1, [%a], 1;", &[global]),
         ("mov.u64 %a, x; W: st.shared::cta.u32 [%a], 1; add.u64 %a, %a, 4; bra W;", &[shared]),
         ("ld.global.u32 %i, [k]; mad.wide.u32 %a, %i, 4, s; ld.global.u32 %r1, [%a];", &[global]),
-        (&swapped, &[shared, global]),
+        (&swapped, &[crossed]),
     ] {
         let found = refused(&spaced(code));
         let is_found = |(found, wanted): (&String, &&str)| found.ends_with(wanted);
@@ -234,6 +235,20 @@ fn an_access_outside_every_location_says_where_it_is() {
         ),
         ("sub.u64 %a, %a, 4; ld.u32 %r1, [%a];", "`ld.u32` at an address 4 bytes before `x`"),
         ("sub.u64 %a, %a, %a; ld.u32 %r1, [%a];", "`ld.u32` at the address 0, outside every declared location"),
+        (
+            "mov.u64 %a, b; add.u64 %a, %a, 4; mbarrier.arrive.shared.b64 _, [%a];",
+            "`mbarrier.arrive.shared.b64` at `b`+4, where no mbarrier begins: an mbarrier has 8 bytes and lies at a \
+             multiple of 8",
+        ),
+        // Both count to the end of the access.
+        (
+            "mov.u64 %a, b; add.u64 %a, %a, 8; mbarrier.arrive.shared.b64 _, [%a];",
+            "`mbarrier.arrive.shared.b64` at `b`+8 reaches byte 16 of `b`, which has 8",
+        ),
+        (
+            "mov.u64 %a, b; add.u64 %a, %a, 8; mbarrier.try_wait.parity.shared.b64 %p, [%a], 0;",
+            "`mbarrier.try_wait.parity.shared.b64` at `b`+8 reaches byte 16 of `b`, which has 8",
+        ),
     ] {
         let program = common::program(&spaced(&format!("mov.u64 %a, x; {code}")));
         let unfolding = unfold(&program, &UnfoldOptions::default()).expect("an unfolding");
@@ -243,4 +258,23 @@ fn an_access_outside_every_location_says_where_it_is() {
     let vector = "mov.u64 %a, x; add.u64 %a, %a, 8; ld.v4.u32 {%r1, %r2, %r3, %r4}, [%a];";
     let error = unfold(&common::program(&spaced(vector)), &UnfoldOptions::default()).map(|_| ()).expect_err("too long");
     assert_eq!(error.to_string(), "`ld.v4.u32` at `x`+8 reaches byte 24 of `x`, which has 16");
+}
+
+#[test]
+fn help_about_a_state_space_is_possible_in_the_instruction() {
+    let copy = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes";
+    let operands = "its operands are `[destination], [source], size, [mbarrier]`, in this order";
+    for (code, help) in [
+        (format!("{copy} [x], [s], 16, [b];"), operands),
+        (format!("mov.u64 %g, x; mov.u32 %s, s;\n{copy} [%g], [%s], 16, [b];"), operands),
+        ("ld.shared.u32 %r1, [x];".to_owned(), "write `.global`, or leave the state space out"),
+        (
+            "mbarrier.arrive.shared.b64 _, [x];".to_owned(),
+            "an mbarrier lies in shared memory: declare it, `.shared .mbarrier x = 1;`",
+        ),
+    ] {
+        let (program, diagnostics) = common::attempt(&spaced(&code));
+        assert!(program.is_none() && diagnostics.len() == 1, "{code}: {diagnostics:?}");
+        assert_eq!(diagnostics[0].help.as_deref(), Some(help), "{code}");
+    }
 }

@@ -119,3 +119,24 @@ fn an_address_without_brackets() {
     assert_eq!(found(&ptx(declared, &["ld.relaxed.gpu.u32 %r1, [x];"])), [""; 0]);
     assert_eq!(found("PTX t\n{ x = 0; }\nP0@cta 0,gpu 0 ;\nld.weak r0, x ;\nexists (P0:r0 = 0)\n"), [""; 0]);
 }
+
+#[test]
+fn an_undeclared_mbarrier_is_declared_as_one() {
+    let wait = ["mov.u32 %a, empty;", "add.u32 %a, %a, 8;", "mbarrier.try_wait.parity.shared.b64 %p, [%a], 0;"];
+    for code in [&wait[..], &["mbarrier.arrive.shared.b64 _, [empty];"]] {
+        let (_, message, help) = one(&ptx("x = 0;", code));
+        assert!(message.contains("`empty` is not declared"), "{message}");
+        assert_eq!(help, "if it is meant, declare it: `.shared .mbarrier empty = 1;`");
+    }
+}
+
+#[test]
+fn a_register_without_its_percent_sign() {
+    let guard = ["ld.u32 %r1, [x];", "setp.eq.u32 %p, %r1, 0;", "@!p st.u32 [x], 1;"];
+    let (_, message, help) = one(&ptx("x = 0;", &guard));
+    assert!(message.contains("`p` is read before"), "{message}");
+    assert_eq!(help, "did you mean `%p`?");
+    let (_, message, help) = one(&ptx("x = 0;", &["mov.u32 d, 1;", "st.u32 [x], %d;"]));
+    assert!(message.contains("`%d` is read before"), "{message}");
+    assert_eq!(help, "`d`, without `%`, is another register of P0: did you mean `%d` there?");
+}

@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `and` and `or` are what people say; the signs are what is read.
-    fn word_for_a_sign(&mut self) -> Option<()> {
+    pub(super) fn word_for_a_sign(&mut self) -> Option<()> {
         let signs = [("and", "/\\"), ("AND", "/\\"), ("&", "/\\"), ("or", "\\/"), ("OR", "\\/"), ("|", "\\/")];
         let Some((word, sign)) = signs.into_iter().find(|(word, _)| self.cursor.at(word)) else { return Some(()) };
         let error = Diagnostic::error(self.cursor.here(), format!("`{word}` does not join conditions"));

@@ -43,7 +43,7 @@ impl Parser<'_> {
         let negated = tilde || (self.cursor.at("not") && self.cursor.is(1, "exists") && !self.cursor.is(2, ":"));
         // `exists:` would be a label.
         let keyword = KEYWORDS.iter().any(|keyword| self.cursor.at(keyword)) && !self.cursor.is(1, ":");
-        negated || keyword || self.at_bare_condition() || self.misspelt_section().is_some()
+        negated || keyword || self.at_bare_condition() || self.misspelt_section().is_some() || self.at_for_all()
     }
 
     /// `crash` or `recover` before a question, and `recover` before the recovery program.
@@ -62,6 +62,11 @@ impl Parser<'_> {
     /// An instruction that would read as the start of a condition elsewhere on the page.
     pub(super) fn is_section_opcode(opcode: &ShortText) -> bool {
         KEYWORDS.iter().any(|keyword| keyword == opcode)
+    }
+
+    /// `for all (`.
+    fn at_for_all(&self) -> bool {
+        self.cursor.at("for") && self.cursor.is(1, "all") && self.cursor.is(2, "(")
     }
 
     /// `exist (`: close to a keyword, and followed by what no instruction starts its operands with.
@@ -96,6 +101,10 @@ impl Parser<'_> {
             let negated =
                 self.cursor.eat("~").is_some() || (self.cursor.is(1, "exists") && self.cursor.eat("not").is_some());
             let Some(keyword) = self.section_keyword() else {
+                if self.word_for_a_sign().is_none() {
+                    self.cursor.give_up();
+                    return sections;
+                }
                 let diagnostic = self.cursor.unexpected_diagnostic("a condition or the end of the file");
                 self.cursor
                     .report(diagnostic.help("`exists`, `~exists`, `forall`, `filter` and `locations` can stand here"));
@@ -115,6 +124,14 @@ impl Parser<'_> {
             return Some("final");
         }
         let exact = KEYWORDS.into_iter().find(|keyword| self.cursor.at(keyword));
+        if exact.is_none() && self.at_for_all() {
+            let start = self.cursor.here();
+            self.cursor.bump();
+            let error = Diagnostic::error(start.to(self.cursor.here()), "unknown keyword `for all`");
+            self.cursor.report(error.label("not a keyword").help("did you mean `forall`?"));
+            self.cursor.bump();
+            return Some("forall");
+        }
         if exact.is_none() {
             let near = self.misspelt_section()?;
             let message = format!("unknown keyword {}", self.cursor.found());

@@ -69,7 +69,7 @@ impl Parser<'_> {
             self.cursor.report(Diagnostic::error(name.span, message).label("unexpected thread").help(help));
         }
         let (mut arch, mut placement) = (self.arch, Placement::default());
-        if self.cursor.eat("@").is_some() {
+        if self.cursor.eat("@").is_some() || self.at_bare_placement(&name) {
             let host = Placement { side: Side::Host, ..placement };
             if self.arch == Arch::Ptx && self.cursor.eat("host").is_some() {
                 placement = host;
@@ -92,6 +92,18 @@ impl Parser<'_> {
         }
         let parameters = if arch == Arch::C { CReader::new(&mut self.cursor).parameters()? } else { Vec::new() };
         Some(Thread { name, arch, placement, parameters, body: Vec::new() })
+    }
+
+    /// `P1 cta 1`, without the `@`, which is told.
+    fn at_bare_placement(&mut self, name: &Spanned<String>) -> bool {
+        if !self.cursor.at_kind(Kind::Word) || !LEVELS.iter().any(|level| self.cursor.at(level)) {
+            return false;
+        }
+        let level = self.cursor.str(self.cursor.peek());
+        let error =
+            Diagnostic::error(self.cursor.here(), format!("`@` is missing between `{}` and `{level}`", name.node));
+        self.cursor.report(error.label("no `@`").help(format!("write `{}@{level}`", name.node)));
+        true
     }
 
     fn placement(&mut self) -> Option<Placement> {
@@ -138,7 +150,7 @@ impl Parser<'_> {
         if matches!(word, "x86" | "host") {
             return self.host_on_a_gpu(span);
         }
-        let help = match nearest(word, &["cta", "cluster", "gpu", "kernel", "host", "x86", "c11"]) {
+        let help = match nearest(word, &LEVELS) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "a thread is placed by `cta`, `cluster`, `gpu` and `kernel`, or is `host` or `x86`".to_owned(),
         };
@@ -365,7 +377,7 @@ impl Parser<'_> {
                 separators.note(&self.cursor);
             }
             if parsed.is_some() && !label && !at_end_of_instruction(&self.cursor, Ends::Line) {
-                self.cursor.unexpected("`,`, `;` or a new line after the operand");
+                self.unended(&separators);
             }
             if !label {
                 // An error at the start of a line has not moved the cursor yet.
@@ -379,6 +391,22 @@ impl Parser<'_> {
             separators.report(&mut self.cursor);
         }
         scopes::settle(&scopes.closed, index, &mut thread.body, declarations);
+    }
+
+    /// Something else than the end of an instruction. A new line ends none where others end with `;`.
+    fn unended(&mut self, separators: &Separators) {
+        /// The instruction's own `;` is not farther than this.
+        const FAR: usize = 64;
+        let mut next = (0..FAR).map(|ahead| self.cursor.str(self.cursor.ahead(ahead)));
+        let has_semicolons = separators.semicolons > 0 || next.find(|text| matches!(*text, ";" | "}")) == Some(";");
+        if has_semicolons && self.cursor.at_kind(Kind::Word) {
+            let end = self.cursor.span(self.cursor.previous()).end;
+            self.cursor.report(missing_semicolon(Span::new(end.saturating_sub(1), end)));
+        } else if has_semicolons {
+            self.cursor.unexpected("`,` or `;` after the operand");
+        } else {
+            self.cursor.unexpected("`,`, `;` or a new line after the operand");
+        }
     }
 
     /// `{` among the instructions: a block with names of its own. Only real PTX has them.
@@ -434,12 +462,18 @@ impl Separators {
 
     fn report(self, cursor: &mut Cursor) {
         for span in self.missing.into_iter().filter(|_| self.semicolons > 0) {
-            let error = Diagnostic::error(span, "`;` is missing between two instructions");
-            cursor
-                .report(error.label("`;` is missing after this").help("end every instruction of the thread with `;`"));
+            cursor.report(missing_semicolon(span));
         }
     }
 }
+
+fn missing_semicolon(last: Span) -> Diagnostic {
+    let error = Diagnostic::error(last, "`;` is missing between two instructions");
+    error.label("`;` is missing after this").help("end every instruction of the thread with `;`")
+}
+
+/// What places a thread.
+const LEVELS: [&str; 7] = ["cta", "cluster", "gpu", "kernel", "host", "x86", "c11"];
 
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum After {

@@ -296,3 +296,29 @@ fn cuda_where_ptx_belongs() {
         diagnostics.iter().map(|it| it.help.as_ref().is_some_and(|it| it.starts_with("write `"))).collect();
     assert_eq!(help, [true, true], "{diagnostics:?}");
 }
+
+#[test]
+fn a_placement_without_its_sign() {
+    let told = "`@` is missing between `P1` and `cta` @ cta ? write `P1@cta`";
+    check("PTX t\n{}\nP0@cta 0 { st.weak x, 1; }\nP1 cta 1 { st.weak x, 1; }\n", &[told]);
+    check("PTX t\n{}\nP0@cta 0 | P1 cta 1 ;\nst.weak x, 1 | st.weak x, 1 ;\n", &[told]);
+}
+
+#[test]
+fn words_of_people_in_conditions() {
+    let test = |condition: &str| format!("PTX t\n{{ x = 0; y = 0; }}\nP0@cta 0 {{ st.weak x, 1; }}\n{condition}\n");
+    check(&test("forall x=2 and y=0"), &["`and` does not join conditions @ and ? write `/\\`"]);
+    check(&test("exists x=2 or y=0"), &["`or` does not join conditions @ or ? write `\\/`"]);
+    check(&test("for all (x=2)"), &["unknown keyword `for all` @ for all ? did you mean `forall`?"]);
+}
+
+#[test]
+fn what_ends_an_instruction_is_what_ends_the_others() {
+    let test = |code: &str| format!("PTX t\n{{ x = 0; }}\nP0@cta 0 {{\n{code}\n}}\nexists (x=1)\n");
+    let missing = "`;` is missing between two instructions @ 1 ? end every instruction of the thread with `;`";
+    check(&test("mov.u32 %r2, 1  st.u32 [x], %r2;"), &[missing]);
+    check(&test("ld.u32 %r1, [x];\nmov.u32 %r2, 1 st.u32 [x], %r2\n"), &[missing]);
+    check(&test("ld.u32 %r1, [x] ];"), &["expected `,` or `;` after the operand, found `]` @ ]"]);
+    let lines = "expected `,`, `;` or a new line after the operand, found `st` @ st";
+    check(&test("ld.u32 %r1, [x]\nmov.u32 %r2, 1 st.u32 [x], %r2"), &[lines]);
+}

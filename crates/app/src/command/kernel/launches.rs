@@ -71,8 +71,14 @@ impl Work<'_> {
         is_named && (self.texts.len() == 1 || entry.is_none_or(|entry| text.source.text.contains(entry.as_str())))
     }
 
-    /// The modules and entries that a launch is for: all that have the entry.
-    pub(super) fn targets<'m>(&self, step: &Step, modules: &'m [(&'m Text, Module)]) -> Result<Vec<Target<'m>>, Wrong> {
+    /// The modules and entries that a launch is for: all that have the entry. None if only modules with errors, which are
+    /// told, may have it.
+    pub(super) fn targets<'m>(
+        &self,
+        step: &Step,
+        modules: &'m [(&'m Text, Module)],
+        unread: &[&Text],
+    ) -> Result<Option<Vec<Target<'m>>>, Wrong> {
         let name = self.options.entry.as_deref().or(step.entry.as_deref());
         let mut found = Vec::new();
         let mut why = String::new();
@@ -83,6 +89,10 @@ impl Work<'_> {
             }
         }
         let wrong = |message: String| Err(Wrong { line: None, message });
+        let names_it = |text: &&&Text| name.is_none_or(|name| text.source.text.contains(name));
+        if found.is_empty() && unread.iter().filter(names_it).any(|text| self.may_hold(step, text)) {
+            return Ok(None);
+        }
         if found.is_empty() && why.is_empty() {
             return wrong(format!("no module has an entry `{}`", name.unwrap_or_default()));
         }
@@ -92,7 +102,8 @@ impl Work<'_> {
         if name.is_none() && found.len() > 1 {
             return wrong("there are several entries: name one with `entry`".to_owned());
         }
-        found.into_iter().map(|(text, module, entry)| self.launch(step, text, module, entry)).collect()
+        let launch = |(text, module, entry)| self.launch(step, text, module, entry);
+        found.into_iter().map(launch).collect::<Result<_, _>>().map(Some)
     }
 
     pub(super) fn launch<'m>(

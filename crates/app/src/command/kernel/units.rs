@@ -85,16 +85,18 @@ impl Work<'_> {
             Ok(program) => program,
             Err(wrong) => return refuse(answered, name, &wrong),
         };
-        let modules: Vec<(&Text, Module)> = self
-            .texts
-            .iter()
-            .filter(|text| program.steps.iter().any(|step| self.may_hold(step, text)))
-            .filter_map(|text| Some((text, parsed(text, answered)?)))
-            .collect();
+        let (mut modules, mut unread): (Vec<(&Text, Module)>, Vec<&Text>) = Default::default();
+        for text in self.texts.iter().filter(|text| program.steps.iter().any(|step| self.may_hold(step, text))) {
+            match parsed(text, answered) {
+                Some(module) => modules.push((text, module)),
+                None => unread.push(text),
+            }
+        }
         let mut steps = Vec::new();
         for step in &program.steps {
-            match self.targets(step, &modules) {
-                Ok(targets) => steps.push(targets),
+            match self.targets(step, &modules, &unread) {
+                Ok(Some(targets)) => steps.push(targets),
+                Ok(None) => return,
                 Err(wrong) => return refuse(answered, name, &wrong),
             }
         }

@@ -469,6 +469,21 @@ fn refuse_mixed(names: &Names, cut: &Cut, findings: &mut Findings) {
     }
 }
 
+/// The instruction that names this place of a variable, and how it is spelled.
+fn named_at(names: &Names, threads: &[Box<ThreadBuilder>], (entry, offset): (&Name, i128)) -> Option<(Span, String)> {
+    let is_there = |touch: &Touch<'_>| match touch.address {
+        AddressOperand::Static(address) => {
+            let (variable, own) = names.taken[address.index()];
+            own == offset && std::ptr::eq(names.name_of(variable), entry)
+        }
+        AddressOperand::Register(_) => false,
+    };
+    threads.iter().find_map(|thread| {
+        let code = thread.code.iter().find(|code| touches(&code.operation).all.iter().any(is_there))?;
+        Some((code.span, format!("`{}`", thread.spelling(code.span)?)))
+    })
+}
+
 /// Named accesses past the end, parts of mbarriers, and operations that span several locations.
 fn check(names: &Names, threads: &[Box<ThreadBuilder>], cut: &Cut, findings: &mut Findings) {
     for (name, id, entry) in names.all() {
@@ -512,9 +527,22 @@ fn check(names: &Names, threads: &[Box<ThreadBuilder>], cut: &Cut, findings: &mu
                 findings.unsupported.push(Unsupported { span: scalar.span, what });
                 break;
             } else if edges.range(object + 1..object + 8).next().is_some() {
-                let span = uses.touched.unwrap_or_default();
-                let what = format!("an access to a part of the mbarrier at `{name}{object:+}`");
-                findings.unsupported.push(Unsupported { span, what });
+                let here = uses.touched.unwrap_or_default();
+                findings.unsupported.push(match object % 8 {
+                    0 => Unsupported {
+                        span: here,
+                        what: format!("an access to a part of the mbarrier at `{name}{object:+}`"),
+                    },
+                    _ => {
+                        let (span, spelling) = named_at(names, threads, (entry, *object))
+                            .unwrap_or_else(|| (here, "an mbarrier operation".to_owned()));
+                        let what = format!(
+                            "{spelling} at `{name}`{object:+}, where no mbarrier begins: an mbarrier has 8 bytes and \
+                             lies at a multiple of 8"
+                        );
+                        Unsupported { span, what }
+                    }
+                });
                 break;
             }
         }

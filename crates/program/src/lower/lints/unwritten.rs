@@ -45,9 +45,20 @@ fn warning(thread: &ThreadBuilder, register: RegisterId, code: &Instruction) -> 
     let message = format!("`{name}` is read before anything is written to it: taken as 0");
     let help = match thread.dialect {
         Dialect::C => format!("give it a value where it is declared: `{name} = 0`"),
-        _ => format!("give it a value in the declarations: `{}:{name} = 0;`", thread.name()),
+        _ => percent(thread, name)
+            .unwrap_or_else(|| format!("give it a value in the declarations: `{}:{name} = 0;`", thread.name())),
     };
     Diagnostic::warning(code.span, message).label("not written").help(help)
+}
+
+/// A `%` too few, of this register or of another that the thread has.
+fn percent(thread: &ThreadBuilder, name: &str) -> Option<String> {
+    match name.strip_prefix('%') {
+        Some(bare) => thread.find(bare).map(|_| {
+            format!("`{bare}`, without `%`, is another register of {}: did you mean `{name}` there?", thread.name())
+        }),
+        None => thread.find(&format!("%{name}")).map(|_| format!("did you mean `%{name}`?")),
+    }
 }
 
 /// Registers, a bit each.

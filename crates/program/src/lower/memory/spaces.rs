@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use fencepost_syntax::instruction::{Instruction as Tree, Operand as TreeOperand};
 use fencepost_syntax::litmus::{Arch, Litmus, Statement};
 use fencepost_syntax::short::ShortText;
-use fencepost_syntax::{Diagnostic, Spanned};
+use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::AddressId;
 use crate::lower::builder::{Qualified, Qualifier, ThreadBuilder};
@@ -16,7 +16,8 @@ use crate::lower::findings::{Findings, Refusal};
 use crate::lower::names::stem;
 use crate::lower::names::{Names, VariableId};
 use crate::program::{AddressOperand, Operation, Place, Space};
-use crate::table::modifier::spelled;
+use crate::table::modifier::{spelled, spelling};
+use crate::table::operands;
 use crate::tag::{Tag, Tags};
 
 const SPACES: &[(&str, Space)] = &[
@@ -90,7 +91,7 @@ impl Names {
         self.name_of(variable).space.as_ref().map(|(space, _)| *space)
     }
 
-    fn qualify(&mut self, address: AddressId, qualifier: &Qualifier) -> Result<(), Refusal> {
+    fn qualify(&mut self, address: AddressId, qualifier: &Qualifier) -> Result<(), Contradiction> {
         let Some(said) = space(&qualifier.space.node) else { return Ok(()) };
         let (variable, _) = self.taken[address.index()];
         // A name of the constant proxy lies in the constant bank, wherever the location is declared.
@@ -103,17 +104,77 @@ impl Names {
     }
 
     /// What is wrong with an access that says another state space than the variable's.
-    fn contradiction(&self, variable: VariableId, qualifier: &Qualifier) -> Option<Refusal> {
+    fn contradiction(&self, variable: VariableId, qualifier: &Qualifier) -> Option<Contradiction> {
         let said = space(&qualifier.space.node)?;
-        let (entry, shown) = (self.name_of(variable), &self.variables[variable.0].name);
+        let (entry, name) = (self.name_of(variable), &self.variables[variable.0].name);
         let is_bank = said == Space::Const && entry.proxy == Some(Tag::Constant);
-        let (space, by) = entry.space.as_ref().filter(|(space, _)| *space != said && !is_bank)?;
-        let (said, space) = (word(said), word(*space));
-        let message = format!("{} reaches `{shown}` as `.{said}`, but it is `.{space}` by {by}", qualifier.by);
-        let help = format!("write `.{space}`, or leave the state space out");
-        let error = Diagnostic::error(qualifier.space.span, message).label("another state space").help(help);
-        Some(Refusal::Error(error))
+        let (own, by) = entry.space.as_ref().filter(|(space, _)| *space != said && !is_bank)?;
+        let (name, by, whose) = (name.to_string(), by.clone(), qualifier.by.clone());
+        Some(Contradiction { said, own: *own, name, by, whose, at: qualifier.space.span })
     }
+}
+
+/// An access that says another state space than its variable has.
+struct Contradiction {
+    said: Space,
+    own: Space,
+    name: String,
+    /// Why the variable has its space: "its declaration".
+    by: String,
+    /// "P0's `st.shared.u32`".
+    whose: String,
+    at: Span,
+}
+
+impl Contradiction {
+    /// For an instruction that is spelled so.
+    fn error(&self, spelling: &str) -> Diagnostic {
+        let (name, own) = (&self.name, word(self.own));
+        let said = word(self.said);
+        let message = format!("{} reaches `{name}` as `.{said}`, but it is `.{own}` by {}", self.whose, self.by);
+        let (opcode, _) = spelling.split_once('.').unwrap_or((spelling, ""));
+        let help = match opcode {
+            // Its state spaces are part of the form.
+            "mbarrier" => format!("an mbarrier lies in shared memory: declare it, `.shared .mbarrier {name} = 1;`"),
+            "cp" | "tcgen05" | "wgmma" | "multimem" => {
+                operands::usage(spelling).unwrap_or_else(|| format!("give it the address of a location in `.{said}`"))
+            }
+            _ => format!("write `.{own}`, or leave the state space out"),
+        };
+        Diagnostic::error(self.at, message).label("another state space").help(help)
+    }
+
+    /// If two operands of one instruction say each the space that the other has.
+    fn swapped(&self, other: &Contradiction, spelling: &str) -> Option<Diagnostic> {
+        if (self.said, self.own) != (other.own, other.said) {
+            return None;
+        }
+        let (said, own, whose) = (word(self.said), word(self.own), &self.whose);
+        let (first, second) = (&self.name, &other.name);
+        let message = format!(
+            "{whose} reaches `{first}` as `.{said}` and `{second}` as `.{own}`, but `{first}` is `.{own}` and \
+             `{second}` is `.{said}`"
+        );
+        let error = Diagnostic::error(self.at.to(other.at), message).label("operands swapped?");
+        Some(error.help(operands::usage(spelling)?))
+    }
+}
+
+/// Tells what contradicts in a thread, each with the span of its instruction.
+fn tell(found: &[(Span, Contradiction)], thread: &ThreadBuilder, findings: &mut Findings) {
+    let mut rest = found;
+    while let [(span, first), others @ ..] = rest {
+        let spelling = thread.spelling(*span).unwrap_or_default();
+        let second = others.first().filter(|(other, _)| other == span);
+        let swapped = second.and_then(|(_, second)| first.swapped(second, spelling));
+        rest = if swapped.is_some() { &others[1..] } else { others };
+        findings.diagnostics.push(swapped.unwrap_or_else(|| first.error(spelling)));
+    }
+}
+
+/// The instruction that an access belongs to.
+fn instruction(thread: &ThreadBuilder, access: &Qualified) -> Span {
+    thread.code.get(access.code).map_or(access.qualifier.space.span, |code| code.span)
 }
 
 impl Context<'_> {
@@ -128,7 +189,10 @@ impl Context<'_> {
         let Some(space) = space else { return Ok(()) };
         let qualifier = Qualifier { space: space.clone(), by: format!("{}'s {}", self.thread.name(), spelled(tree)) };
         match address {
-            AddressOperand::Static(address) => self.names.qualify(*address, &qualifier),
+            AddressOperand::Static(address) => {
+                let qualified = self.names.qualify(*address, &qualifier);
+                qualified.map_err(|wrong| Refusal::Error(wrong.error(&spelling(tree))))
+            }
             AddressOperand::Register(register) => {
                 self.imply(self::space(&space.node), address);
                 let code = self.thread.code.len();
@@ -148,12 +212,14 @@ impl Context<'_> {
 
 pub(crate) fn settle(names: &mut Names, threads: &[Box<ThreadBuilder>], findings: &mut Findings) {
     for thread in threads {
+        let mut found = Vec::new();
         for access in &thread.qualified {
             let address = thread.fixed_address(access.register);
-            if let Some(Err(refusal)) = address.map(|address| names.qualify(address, &access.qualifier)) {
-                findings.refuse(refusal);
+            if let Some(Err(wrong)) = address.map(|address| names.qualify(address, &access.qualifier)) {
+                found.push((instruction(thread, access), wrong));
             }
         }
+        tell(&found, thread, findings);
         // A host writes it before the launch.
         if thread.place != Place::Host {
             read_only(names, thread, findings);
@@ -170,15 +236,17 @@ pub(crate) fn settle_computed(
     findings: &mut Findings,
 ) {
     for (thread, own) in threads.iter().enumerate().filter(|(_, own)| !own.asks_spaces) {
+        let mut found = Vec::new();
         for access in own.qualified.iter().filter(|access| own.fixed_address(access.register).is_none()) {
             let at = At { thread, code: access.code };
             let wrong = reaches.pointed_to(at, access.register);
-            let wrong: Option<Vec<Refusal>> =
+            let wrong: Option<Vec<Contradiction>> =
                 wrong.iter().map(|variable| names.contradiction(*variable, &access.qualifier)).collect();
-            if let Some(refusal) = wrong.and_then(|wrong| wrong.into_iter().next()) {
-                findings.refuse(refusal);
+            if let Some(wrong) = wrong.and_then(|wrong| wrong.into_iter().next()) {
+                found.push((instruction(own, access), wrong));
             }
         }
+        tell(&found, own, findings);
     }
 }
 

@@ -210,6 +210,10 @@ pub(crate) fn fence(context: &mut Context<'_>, tree: &Instruction, modifiers: &M
         Some(_) => Tag::Release,
     };
     let Some(scope) = &modifiers.scope else {
+        if modifiers.sem.is_none() {
+            let error = Diagnostic::error(tree.opcode.span, "`fence` says neither its semantics nor its scope");
+            return Err(Refusal::Error(error.label("no scope").help("write `fence.acq_rel.gpu` or `fence.sc.gpu`")));
+        }
         return Err(modifier::missing_scope("fence", tree.opcode.span));
     };
     memory_fence(context, tag, scope.node);

@@ -19,9 +19,9 @@ use crate::program::{
 use crate::sections;
 use crate::table::compute::{binary, constant};
 use crate::table::form::{self, Form, Slot, Words, version};
-use crate::table::modifier::spelled;
 use crate::table::ptx::address::in_cta;
 use crate::table::ptx::memory::access::{note_scope, scope_tag};
+use crate::table::{modifier::spelled, operands};
 use crate::tag::{Tag, Tags};
 use crate::value::expression::{BinaryOperator, UnaryOperator};
 use crate::value::mbarrier::{Completing, GREATEST_COUNT, Layout, Operator};
@@ -186,7 +186,7 @@ fn refuse_half(tree: &Instruction, words: &Words) -> Result<(), Refusal> {
 
 fn wrong(tree: &Instruction) -> Refusal {
     let message = format!("{} has the wrong number of operands", spelled(tree));
-    Refusal::Error(Diagnostic::error(tree.span(), message).label("wrong number of operands"))
+    operands::wrong_number(tree, message)
 }
 
 type TreeRef<'t> = &'t Spanned<TreeOperand>;

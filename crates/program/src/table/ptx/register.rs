@@ -9,6 +9,7 @@ use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{CodeIndex, LocalValue, Operand, Operation};
 use crate::table::modifier::{self, Modifiers, Part};
+use crate::table::operands::wrong_number;
 use crate::table::ptx::arithmetic::bits;
 use crate::table::ptx::row::Kind;
 use crate::value::Type;
@@ -188,7 +189,7 @@ fn set_predicate(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modi
         ([destination, left, right, other], Some(boolean)) => (destination, left, right, Some((boolean, other))),
         _ => {
             let message = format!("{} has the wrong number of operands", modifier::spelled(tree));
-            return Err(Refusal::error(tree.span(), message));
+            return Err(wrong_number(tree, message));
         }
     };
     let (left, right) = (context.value(left)?, context.value(right)?);

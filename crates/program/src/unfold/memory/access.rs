@@ -173,7 +173,9 @@ impl Runner<'_> {
         let address = &self.program.addresses[first.index()];
         let is_object = self.program.locations[address.location.index()].role != LocationRole::Data;
         if bytes > 0 && !is_object && address.value.0 % bytes != 0 {
-            return Err(UnfoldError::Misaligned { span: self.span_at(at), location: address.name.to_string() });
+            let (spelling, name) = (self.spelling(at), &address.name);
+            let what = format!("{spelling} at `{name}`, an address that is no multiple of its size, {bytes} bytes");
+            return Err(UnfoldError::Misaligned { span: self.span_at(at), what });
         }
         Ok(())
     }

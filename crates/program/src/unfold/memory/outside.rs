@@ -6,7 +6,7 @@ use fencepost_syntax::Span;
 
 use crate::ids::{AddressId, RegisterId};
 use crate::lower::memory::layout::{FIRST_SHARED, RANK_MASK, RANK_SHIFT};
-use crate::program::{LocationRole, Place, Space};
+use crate::program::{LocationRole, Operation, Place, Space};
 use crate::tag::Tag;
 use crate::unfold::UnfoldError;
 use crate::unfold::memory::access::accessed;
@@ -106,11 +106,38 @@ impl Runner<'_> {
         }
     }
 
+    /// An access that begins in a variable or behind it: what is wrong is its end, or where it begins.
     fn beyond(&self, at: usize, Variable { name, start, end }: &Variable<'_>, value: i128) -> String {
-        let bytes = self.thread.code.get(at).and_then(|code| accessed(&code.operation)).map_or(0, |(_, bytes)| bytes);
-        let (spelling, offset) = (self.spelling(at), value - start);
-        let (reached, place) = (offset + bytes, if offset == 0 { String::new() } else { format!("+{offset}") });
-        format!("{spelling} at `{name}`{place} reaches byte {reached} of `{name}`, which has {}", end - start)
+        let (bytes, is_mbarrier) = self.access_size(at);
+        let (spelling, offset, size) = (self.spelling(at), value - start, end - start);
+        let place = if offset == 0 { String::new() } else { format!("+{offset}") };
+        let place = format!("{spelling} at `{name}`{place}");
+        match () {
+            () if is_mbarrier && offset < size => {
+                format!(
+                    "{place}, where no mbarrier begins: an mbarrier has {bytes} bytes and lies at a multiple of {bytes}"
+                )
+            }
+            () if offset + bytes > size => {
+                format!("{place} reaches byte {} of `{name}`, which has {size}", offset + bytes)
+            }
+            // How long it is, an operand of an asynchronous operation says.
+            () if offset >= size => format!("{place}, and `{name}` has {size} bytes"),
+            () => format!("{place}, where no declared element begins"),
+        }
+    }
+
+    /// How many bytes the access has, and whether it is one to an mbarrier (PTX ISA 9.7.15.16).
+    fn access_size(&self, at: usize) -> (i128, bool) {
+        let Some(code) = self.thread.code.get(at) else { return (0, false) };
+        let is_mbarrier = match &code.operation {
+            Operation::MbarrierWait(_) => true,
+            Operation::Store { tags, .. } => tags.has(Tag::Mbarrier),
+            Operation::ReadModifyWrite { read_tags, .. } => read_tags.has(Tag::Mbarrier),
+            _ => false,
+        };
+        let bytes = accessed(&code.operation).map_or(0, |(_, bytes)| bytes);
+        if is_mbarrier { (MBARRIER, true) } else { (bytes, false) }
     }
 
     /// An access of so many bytes that begins in a variable and ends beyond it.
@@ -149,3 +176,6 @@ impl Runner<'_> {
 
 /// An address farther than this from every variable is told as a number.
 const NEAR: i128 = 4096;
+
+/// Bytes of an mbarrier, which is aligned to them (PTX ISA 9.7.15.16).
+const MBARRIER: i128 = 8;

@@ -10,6 +10,7 @@ use crate::sections;
 use crate::table::compute::{assign, binary, constant, temporary};
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier::{self, spelled};
+use crate::table::operands::wrong_number;
 use crate::value::expression::{BinaryOperator as Op, UnaryOperator};
 use crate::value::{Type, Value};
 
@@ -90,7 +91,7 @@ fn by_table(context: &mut Context<'_>, tree: &Instruction, ty: Type) -> Result<(
         [] => return Err(Refusal::error(tree.span(), "`lop3` has no operands".to_string())),
     };
     let [a, b, c, table] = rest else {
-        return Err(Refusal::error(tree.span(), format!("{} has the wrong number of operands", spelled(tree))));
+        return Err(wrong_number(tree, format!("{} has the wrong number of operands", spelled(tree))));
     };
     let TreeOperand::Integer(table) = table.node else {
         return Err(Refusal::error(table.span, "the table of `lop3` is a number".to_string()));

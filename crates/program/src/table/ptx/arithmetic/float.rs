@@ -12,6 +12,7 @@ use crate::sections;
 use crate::table::compute::{assign, binary, constant, temporary};
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier::{bits_type, spelled};
+use crate::table::operands::wrong_number;
 use crate::value::Type;
 use crate::value::expression::{BinaryOperator, UnaryOperator};
 
@@ -196,7 +197,7 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind) -> Result<(),
         return Err(Refusal::error(tree.span(), format!("{} has no operands", spelled(tree))));
     };
     if sources.is_empty() || sources.len() > 4 {
-        return Err(Refusal::error(tree.span(), format!("{} has the wrong number of operands", spelled(tree))));
+        return Err(wrong_number(tree, format!("{} has the wrong number of operands", spelled(tree))));
     }
     let ty = match kind {
         Kind::Comparison => Type::PREDICATE,

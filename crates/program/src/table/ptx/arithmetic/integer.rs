@@ -13,6 +13,7 @@ use crate::sections;
 use crate::table::compute::{assign, binary, constant, temporary};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{integer_type, spelled};
+use crate::table::operands::wrong_number;
 use crate::value::Type;
 use crate::value::expression::{BinaryOperator as Op, UnaryOperator};
 
@@ -274,7 +275,7 @@ fn small_product(context: &mut Context<'_>, tree: &Instruction, ty: Type) -> Res
             let value = LocalValue::Binary(Op::Add, product, context.value(addend)?);
             assign(context, destination, ty, value)
         }
-        _ => Err(Refusal::error(tree.span(), format!("{} has the wrong number of operands", spelled(tree)))),
+        _ => Err(wrong_number(tree, format!("{} has the wrong number of operands", spelled(tree)))),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::program::{FailedCas, Feature, Operation, Scope, Update, VectorUpdate}
 use crate::sections;
 use crate::table::form::version;
 use crate::table::modifier::{self, Modifiers, Sem, UpdateWord};
+use crate::table::operands::wrong_number;
 use crate::table::ptx::memory::vector;
 use crate::tag::{Tag, Tags};
 use crate::value::expression::BinaryOperator;
@@ -518,7 +519,7 @@ fn update<'t>(
         }
         _ => {
             let message = format!("{} has the wrong number of operands", modifier::spelled(tree));
-            Err(Refusal::Error(Diagnostic::error(tree.span(), message).label("wrong number of operands")))
+            Err(wrong_number(tree, message))
         }
     }
 }
