@@ -141,9 +141,12 @@ impl<'a> Parser<'a> {
         if self.cursor.eat("(").is_some() {
             let inner = self.disjunction(depth + 1)?;
             self.bare_implication = None;
+            if let Some(end) = self.cursor.eat(")") {
+                return Some(Spanned::new(inner.node, start.to(end)));
+            }
             self.word_for_a_sign()?;
-            let end = self.cursor.expect(")", "to close the parenthesis")?;
-            return Some(Spanned::new(inner.node, start.to(end)));
+            self.cursor.expect(")", "to close the parenthesis")?;
+            return None;
         }
         if let Some(span) = self.cursor.eat("true") {
             return Some(Spanned::new(Condition::True, span));

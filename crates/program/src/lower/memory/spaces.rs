@@ -212,19 +212,26 @@ impl Context<'_> {
 
 pub(crate) fn settle(names: &mut Names, threads: &[Box<ThreadBuilder>], findings: &mut Findings) {
     for thread in threads {
-        let mut found = Vec::new();
-        for access in &thread.qualified {
-            let address = thread.fixed_address(access.register);
-            if let Some(Err(wrong)) = address.map(|address| names.qualify(address, &access.qualifier)) {
-                found.push((instruction(thread, access), wrong));
-            }
+        if !thread.qualified.is_empty() {
+            fixed(names, thread, findings);
         }
-        tell(&found, thread, findings);
         // A host writes it before the launch.
         if thread.place != Place::Host {
             read_only(names, thread, findings);
         }
     }
+}
+
+/// Accesses through registers that hold one address.
+fn fixed(names: &mut Names, thread: &ThreadBuilder, findings: &mut Findings) {
+    let mut found = Vec::new();
+    for access in &thread.qualified {
+        let address = thread.fixed_address(access.register);
+        if let Some(Err(wrong)) = address.map(|address| names.qualify(address, &access.qualifier)) {
+            found.push((instruction(thread, access), wrong));
+        }
+    }
+    tell(&found, thread, findings);
 }
 
 /// Accesses through registers that are computed: wrong if all that the register may point to lies in other spaces. Where it
@@ -235,7 +242,7 @@ pub(crate) fn settle_computed(
     reaches: &Reaches,
     findings: &mut Findings,
 ) {
-    for (thread, own) in threads.iter().enumerate().filter(|(_, own)| !own.asks_spaces) {
+    for (thread, own) in threads.iter().enumerate().filter(|(_, own)| !own.asks_spaces && !own.qualified.is_empty()) {
         let mut found = Vec::new();
         for access in own.qualified.iter().filter(|access| own.fixed_address(access.register).is_none()) {
             let at = At { thread, code: access.code };
