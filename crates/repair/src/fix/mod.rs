@@ -35,6 +35,7 @@ use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::{EngineChoice, Options};
 use fencepost_check::test::Test;
 use fencepost_report::WhyUnknown;
+use fencepost_report::finding::FindingKind;
 pub use fencepost_report::fix::{Because, FixAnswer, FixReport};
 use fencepost_report::fix::{Left, SCHEMA};
 use fencepost_report::why::Why;
@@ -214,6 +215,8 @@ pub(crate) struct Orders {
     pub(crate) edits: Vec<Edit>,
     /// No execution has an outcome any more that an `exists` asks for and that one had.
     pub(crate) rules_out: bool,
+    /// Which accesses to memory that may not be there are left.
+    pub(crate) left: Vec<FindingKind>,
 }
 
 /// The cheapest changes that only take executions away, or the cheapest change of paths, with which nothing is wrong: for what
@@ -241,12 +244,13 @@ pub(crate) fn orders(
         EditSpace::OrdersAndPaths => paths::of_synchronisation(test, &space, &fixing),
     };
     let edits = Run::new(&space, Proposed::default(), paths, &oracle).edits()?;
+    let left = oracle.left().iter().map(|key| key.kind).collect();
     let is_found = |want: &Want| matches!(want.aspect, Aspect::Question(at) if found.get(at) == Some(&true));
     let kept: Vec<Want> = others.into_iter().filter(is_found).collect();
     let oracle = Oracle::new(test, model, (options, options), &kept);
     let changed: Vec<&Edit> = edits.iter().collect();
     let rules_out = !kept.is_empty() && oracle.confirm(&changed, EngineChoice::Auto, 0) == Judged::Lost;
-    Some(Orders { edits, rules_out })
+    Some(Orders { edits, rules_out, left })
 }
 
 #[cfg(test)]

@@ -92,3 +92,21 @@ fn a_race_names_who_forgot_what() {
         }
     }
 }
+
+/// Barriers before the reduction cure the race beside it. They keep no CTA there until the reduction is done: what does is not
+/// known for sure, and is told so.
+#[test]
+fn what_mends_a_race_is_no_cure_of_an_access_that_stays_too_late() {
+    use fencepost_report::finding::FindingKind;
+    for name in ["async/store/red-async-after-fence", "async/store/red-async-after-fence-9.1"] {
+        let races = report(name).races.pairs;
+        let of = |kind| races.iter().find(|race| race.kind == kind).and_then(|race| race.diagnosis.clone());
+        assert!(of(FindingKind::DataRace).is_some_and(|found| found.confirmed), "{name}");
+        let late = of(FindingKind::ExitBeforeAccess).unwrap_or_else(|| panic!("{name}: not told"));
+        assert!(!late.confirmed && late.missing.iter().all(|missing| missing.edits.is_empty()), "{name}: {late:?}");
+    }
+    // With all bytes expected, the wait is one for the reductions too.
+    let races = report("async/store/red-async-two-half-expected").races.pairs;
+    let mut late = races.iter().filter(|race| race.kind == FindingKind::ExitBeforeAccess);
+    assert!(late.all(|race| race.diagnosis.as_ref().is_some_and(|found| found.confirmed)), "{races:?}");
+}
