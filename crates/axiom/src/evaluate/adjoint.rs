@@ -6,8 +6,11 @@
 //! `b`). At the chosen relations the result is the edges that are ruled out. One pass costs as much as an evaluation and
 //! answers for every edge what trying it would; only violations that use the new edge twice are not seen.
 
+use std::ops::Range;
+
 use fencepost_syntax::cat::CheckKind;
 
+use super::memory::zeros;
 use super::plan::{Base, Operation, Slot, Step};
 use super::{Chosen, Evaluator, Stage};
 use crate::bits::{Relation, Shape, kernel};
@@ -21,6 +24,8 @@ pub struct Adjoint {
     bad: Vec<u64>,
     /// Whether the slot has any.
     any: Vec<bool>,
+    /// Where `bad` was written since it was all zeros.
+    written: Vec<Range<usize>>,
     /// The converses of values, where the values are, and by slot when the value was last changed whose converse that is: most
     /// values are the same in one run and in the next.
     converses: Vec<u64>,
@@ -69,20 +74,28 @@ impl Adjoint {
     /// Only what the last run left is taken away.
     fn clear(&mut self, evaluator: &Evaluator<'_>) {
         self.shape = evaluator.shape;
+        for range in self.written.drain(..) {
+            self.bad[range].fill(0);
+        }
         if self.candidate != evaluator.candidates {
             self.candidate = evaluator.candidates;
-            self.bad.clear();
-            self.bad.resize(evaluator.data.len(), 0);
-            self.any.clear();
-            self.any.resize(evaluator.slots.len(), false);
-            self.converses.resize(evaluator.data.len(), 0);
+            self.bad = zeros(std::mem::take(&mut self.bad), evaluator.used, 0);
+            self.converses = zeros(std::mem::take(&mut self.converses), evaluator.used, 0);
             self.turned.clear();
             self.turned.resize(evaluator.slots.len(), 0);
         }
-        for (slot, any) in evaluator.slots.iter().zip(&mut self.any).filter(|(_, any)| **any) {
-            self.bad[slot.range()].fill(0);
-            *any = false;
-        }
+        self.any.clear();
+        self.any.resize(evaluator.slots.len(), false);
+    }
+
+    /// What is left of it for the next search, whose candidates are others.
+    pub(crate) fn forget(&mut self) {
+        self.candidate = 0;
+    }
+
+    /// Bytes held.
+    pub(crate) fn size(&self) -> usize {
+        (self.bad.capacity() + self.converses.capacity()) * size_of::<u64>()
     }
 
     /// Computes the converse of a slot's value, unless it is known.
@@ -138,11 +151,14 @@ impl Adjoint {
         let range = evaluator.range(slot);
         let length = range.len();
         let mut more = 0;
-        for (bad, new) in self.bad[range].iter_mut().zip(&self.scratch[0][..length]) {
+        for (bad, new) in self.bad[range.clone()].iter_mut().zip(&self.scratch[0][..length]) {
             more |= new & !*bad;
             *bad |= new;
         }
-        self.any[slot.index()] |= more != 0;
+        if more != 0 && !self.any[slot.index()] {
+            self.any[slot.index()] = true;
+            self.written.push(range);
+        }
         more != 0
     }
 

@@ -11,6 +11,7 @@
 
 mod adjoint;
 mod dependencies;
+mod memory;
 mod plan;
 mod plans;
 mod polarity;
@@ -33,6 +34,7 @@ pub use adjoint::Adjoint;
 pub use plan::{Occurrence, Plan, Pruning};
 pub(crate) use plans::Plans;
 
+use memory::{Memory, zeros};
 use plan::{Operation, Slot, Step};
 use plans::Planned;
 use reduced::Reductions;
@@ -68,7 +70,10 @@ pub struct Evaluator<'m> {
     plan: Arc<Plan>,
     reductions: Arc<Reductions>,
     shape: Shape,
+    /// The values, where the slots say; zeros beside those that were written.
     data: Vec<u64>,
+    /// How much of it the current candidate has.
+    used: usize,
     slots: Vec<Held>,
     scratch: Vec<u64>,
     /// Where a value is computed before it is compared with the one it replaces.
@@ -90,28 +95,6 @@ pub struct Evaluator<'m> {
     watch: Watch<'m>,
 }
 
-/// The vectors of an evaluator, for the next one to fill.
-#[derive(Debug, Default)]
-pub(crate) struct Memory {
-    data: Vec<u64>,
-    slots: Vec<Held>,
-    scratch: Vec<u64>,
-    fresh: Vec<u64>,
-    settled: Vec<u64>,
-    judged: Vec<(u64, bool)>,
-    varies: Vec<bool>,
-    live: [Vec<Step>; plan::LISTS],
-    needed: Vec<bool>,
-    holding: Vec<u64>,
-}
-
-impl Memory {
-    /// Bytes held.
-    pub(crate) fn size(&self) -> usize {
-        self.data.capacity() * size_of::<u64>() + self.slots.capacity() * size_of::<Held>()
-    }
-}
-
 /// Over rows of more words than this, an evaluation takes long enough to be interrupted.
 const WIDE: usize = 4;
 
@@ -122,19 +105,15 @@ impl<'m> Evaluator<'m> {
 
     /// Also keeps the values of these nodes, which no axiom may need.
     pub fn with_roots(model: &'m Model, roots: &[NodeId]) -> Evaluator<'m> {
-        Evaluator::in_memory(model, roots, Memory::default())
-    }
-
-    /// The same in the memory of another evaluator, of which nothing is read.
-    pub(crate) fn in_memory(model: &'m Model, roots: &[NodeId], memory: Memory) -> Evaluator<'m> {
         let Planned { plan, reductions } = model.plans.get(model, roots);
-        let Memory { data, slots, scratch, fresh, settled, judged, varies, live, needed, holding } = memory;
+        let Memory { data, slots, scratch, fresh, settled, judged, varies, live, needed, holding } = Memory::take();
         Evaluator {
             model,
             plan,
             reductions,
             shape: Shape::default(),
             data,
+            used: 0,
             slots,
             scratch,
             fresh,
@@ -150,14 +129,10 @@ impl<'m> Evaluator<'m> {
         }
     }
 
-    pub(crate) fn into_memory(self) -> Memory {
-        let Evaluator { data, slots, scratch, fresh, settled, judged, varies, live, needed, holding, .. } = self;
-        Memory { data, slots, scratch, fresh, settled, judged, varies, live, needed, holding }
-    }
-
     /// Gives up in the middle of a long evaluation when the watch says so.
-    pub fn watched(self, watch: Watch<'m>) -> Evaluator<'m> {
-        Evaluator { watch, ..self }
+    pub fn watched(mut self, watch: Watch<'m>) -> Evaluator<'m> {
+        self.watch = watch;
+        self
     }
 
     /// Whether to leave an evaluation unfinished. Small ones are never.
@@ -175,7 +150,7 @@ impl<'m> Evaluator<'m> {
 
     /// Bytes held for the current candidate.
     pub fn memory(&self) -> u64 {
-        (self.data.capacity() * 8 + self.slots.capacity() * size_of::<Held>()) as u64
+        (self.used * 8 + self.slots.capacity() * size_of::<Held>()) as u64
     }
 
     /// Bytes needed for a candidate of this shape.
@@ -189,14 +164,14 @@ impl<'m> Evaluator<'m> {
         self.shape = candidate.shape;
         self.candidates += 1;
         let shape = self.shape;
+        memory::clear(&mut self.data, &self.slots);
         self.slots.clear();
         self.slots.extend(self.plan.kinds().map(|kind| Held::new(0, size(shape, kind))));
         // What can hold nothing for this candidate, most of a large model, lies where nothing is ever written.
         let nothing = shape.matrix().max(shape.words());
         let bases = self.plan.static_bases.iter().chain(&self.plan.chosen_bases);
         let end = bases.fold(nothing, |start, (slot, _)| self.slots[slot.index()].place(start));
-        self.data.clear();
-        self.extend_data(end);
+        self.data = zeros(std::mem::take(&mut self.data), end, 0);
         self.scratch.clear();
         self.scratch.resize(self.shape.words(), 0);
         self.fresh.clear();
@@ -212,6 +187,7 @@ impl<'m> Evaluator<'m> {
         for index in 0..self.plan.static_bases.len() {
             let (slot, base) = self.plan.static_bases[index];
             let range = self.range(slot);
+            self.slots[slot.index()].write();
             if self.gives_up() {
                 return None;
             }
@@ -221,25 +197,13 @@ impl<'m> Evaluator<'m> {
             }
         }
         let reduced = self.reduced(unfolding, candidate);
-        let end = reduced.computed.iter().fold(end, |start, slot| self.slots[slot.index()].place(start));
-        self.extend_data(end);
+        self.used = reduced.computed.iter().fold(end, |start, slot| self.slots[slot.index()].place(start));
+        self.data = zeros(std::mem::take(&mut self.data), self.used, end);
         let violated = self.steps(reduced.list(Stage::Static as usize), Chosen::Partly);
         if violated.is_none() {
             self.settle(&reduced);
         }
         violated
-    }
-
-    /// Makes room for values up to here, which are empty.
-    fn extend_data(&mut self, end: usize) {
-        if self.data.capacity() < end {
-            // Gigabytes of zeros that the system gives one page at a time, when they are first looked at.
-            let mut data = vec![0; end];
-            data[..self.data.len()].copy_from_slice(&self.data);
-            self.data = data;
-        } else {
-            self.data.resize(end, 0);
-        }
     }
 
     /// Replaces a chosen relation; coherence must be transitively closed. Nothing is recomputed until
@@ -389,6 +353,7 @@ impl<'m> Evaluator<'m> {
         for (slot, _) in plan.steps.iter().filter(|_| then > 0) {
             before.extend_from_slice(&self.data[self.range(*slot)]);
         }
+        plan.slots().for_each(|slot| self.slots[slot.index()].write());
         for index in 0..self.plan.groups[group].variables.len() {
             let range = self.range(self.plan.groups[group].variables[index].0);
             self.data[range].fill(0);

@@ -27,7 +27,7 @@ pub(super) struct Held {
     rows: Rows,
     /// When it changed before that.
     before: u64,
-    /// When it was last computed; 0 is never.
+    /// When it was last computed, or written in another way; 0 is never.
     computed: u64,
 }
 
@@ -40,6 +40,16 @@ impl Held {
     pub(super) fn place(&mut self, start: usize) -> usize {
         self.start = start;
         start + self.length
+    }
+
+    /// Is about to be written without being computed by itself.
+    pub(super) fn write(&mut self) {
+        self.computed = self.computed.max(FIRST);
+    }
+
+    /// Whether there may be something at its place.
+    pub(super) fn is_written(&self) -> bool {
+        self.computed > 0 || self.changed > FIRST
     }
 
     pub(super) fn range(&self) -> Range<usize> {

@@ -254,8 +254,8 @@ impl<'a, 'v> Search<'a, 'v> {
         visit: &'v mut Visitor<'_>,
     ) -> Search<'a, 'v> {
         let roots: Vec<NodeId> = wanted.iter().map(|wanted| wanted.node).collect();
-        let (work, evaluator) = Work::take();
-        let evaluator = Evaluator::in_memory(model, &roots, evaluator).watched(budget.watch.clone());
+        let work = Work::take();
+        let evaluator = Evaluator::with_roots(model, &roots).watched(budget.watch.clone());
         Search {
             unfolding,
             model,

@@ -13,17 +13,14 @@ use super::values::Values;
 use super::{Search, Written};
 use crate::base::Candidate;
 use crate::bits::Relation;
-use crate::evaluate::{Adjoint, Memory};
 use crate::execution::Execution;
 
 /// What is larger is given back: the memory of a process is limited, and a large test takes long anyway.
-const MOST_BYTES: usize = 1 << 20;
-const MOST_EVENTS: usize = 256;
+const MOST_BYTES: usize = 1 << 27;
+const MOST_EVENTS: usize = 1024;
 
-/// What a search works on. All of it but the evaluator's memory and the execution belongs to the current choice of traces.
+/// What a search works on. All of it but the execution belongs to the current choice of traces.
 pub(super) struct Work {
-    /// While no search has it.
-    evaluator: Memory,
     pub(super) execution: Execution,
     pub(super) filled: Filled,
     /// The pairs that do not count as raising the flag.
@@ -41,11 +38,9 @@ thread_local! {
 }
 
 impl Work {
-    /// What the last search of this thread left, and the memory of its evaluator. A search that another one starts while it runs
-    /// finds nothing here.
-    pub(super) fn take() -> (Box<Work>, Memory) {
+    /// What the last search of this thread left. A search that another one starts while it runs finds nothing here.
+    pub(super) fn take() -> Box<Work> {
         let new = || Work {
-            evaluator: Memory::default(),
             execution: report::empty(),
             filled: Filled::default(),
             mask: Relation::default(),
@@ -55,23 +50,20 @@ impl Work {
             reads: Reads::default(),
             orders: Orders::default(),
         };
-        let mut work = SPARE.take().unwrap_or_else(|| Box::new(new()));
-        let evaluator = std::mem::take(&mut work.evaluator);
-        (work, evaluator)
+        SPARE.take().unwrap_or_else(|| Box::new(new()))
     }
 }
 
 impl Search<'_, '_> {
     /// Leaves its memory to the next search.
     pub(super) fn leave(self) {
-        let Search { evaluator, mut work, .. } = self;
-        work.evaluator = evaluator.into_memory();
-        if work.evaluator.size() > MOST_BYTES || work.candidate.events.len() > MOST_EVENTS {
+        let Search { mut work, .. } = self;
+        if work.orders.adjoint.size() > MOST_BYTES || work.candidate.events.len() > MOST_EVENTS {
             return;
         }
         work.filled.is_current = false;
         // These know candidates by number, or events.
-        work.orders.adjoint = Adjoint::default();
+        work.orders.adjoint.forget();
         work.reads.pairs.clear();
         SPARE.set(Some(work));
     }
