@@ -8,14 +8,14 @@ use std::rc::Rc;
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Unfolding};
-use fencepost_program::{AddressId, EventId, ThreadId, TraceId};
+use fencepost_program::{AddressId, EventId, LocationId, ThreadId, TraceId};
 use fencepost_syntax::sorted::SharedSort as _;
 
 use super::blocks::Row;
 use super::event::{has, location, place, target};
 use super::operators::{Events, Pairs, acyclic};
 use super::prelude;
-use super::strand_relations;
+use super::strand_relations::{self, Definition, in_one_cluster};
 use crate::execution::Execution;
 
 /// Which choices a value was computed from. The choice of traces is in all. The order is that of the oracle's loops,
@@ -225,10 +225,10 @@ impl<'t> Candidate<'t> {
         let relation = match name {
             "id" => self.events.borrow().iter().map(|id| (id.0, id.0)).collect(),
             "po" => self.program_order(),
-            "loc" => self.relate_by(target, |a, b| a.is_some() && a == b),
-            "vloc" => self.relate_by(generic, |a, b| a.is_some() && a == b),
-            "int" => self.relate_by(thread, |a, b| a.is_some() && a == b),
-            "ext" => self.relate_by(thread, |a, b| a != b),
+            "loc" => self.relate_by(|_, event| target(event), |a, b| a.is_some() && a == b),
+            "vloc" => self.relate_by(|_, event| generic(event), |a, b| a.is_some() && a == b),
+            "int" => self.relate_by(|_, event| event.thread, |a, b| a.is_some() && a == b),
+            "ext" => self.relate_by(|_, event| event.thread, |a, b| a != b),
             "rmw" | "amo" => {
                 let events = self.events.borrow();
                 let partner = |id: &EventId| {
@@ -241,12 +241,20 @@ impl<'t> Candidate<'t> {
             "addr" => self.lead_into(|event| &event.address_deps),
             "data" => self.lead_into(|event| &event.data_deps),
             "ctrl" => self.lead_into(|event| &event.control_deps),
-            "sr" => self.relate_by(|event| Reach::of(self.unfolding, event), mutual_scopes),
-            "scta" => self.relate_by(|event| place(self.unfolding, event), same_cta),
-            _ => {
-                let relation = strand_relations::relation(name)?;
-                self.relate(|x, a, y, b| relation(self.unfolding, (x, a), (y, b)))
-            }
+            "sr" => self.relate_by(|_, event| Reach::of(self.unfolding, event), mutual_scopes),
+            "scta" => self.relate_by(|_, event| place(self.unfolding, event), same_cta),
+            "scluster" => self.relate_by(|_, event| place(self.unfolding, event), same_cluster),
+            "sgpu" => self.relate_by(|_, event| place(self.unfolding, event), same_gpu),
+            "complete" => self.relate_by(|_, event| bytes(event), |a, b| a.is_some() && a == b),
+            "sameop" => self.relate_by(operation, |a, b| a.is_some() && a == b),
+            _ => match strand_relations::definition(name)? {
+                Definition::Named(sources) => self.lead_into(sources),
+                Definition::Test { from, to, holds } => {
+                    let (can_be_from, can_be_to) =
+                        (|a: &Event| from(self.unfolding, a), |b: &Event| to(self.unfolding, b));
+                    self.relate((can_be_from, can_be_to), |x, a, y, b| holds(self.unfolding, (x, a), (y, b)))
+                }
+            },
         };
         Some(BaseValue::Pairs(Rc::new(relation)))
     }
@@ -335,12 +343,12 @@ impl<'t> Candidate<'t> {
 
     /// A relation that looks at nothing of two events but `what` of each: events of which that is the same are related to the
     /// same ones, so one of each kind is asked. Of 2,600 events each relation would ask about seven million pairs.
-    fn relate_by<K: Ord>(&self, what: impl Fn(&Event) -> K, holds: impl Fn(&K, &K) -> bool) -> Pairs {
+    fn relate_by<K: Ord>(&self, what: impl Fn(EventId, &Event) -> K, holds: impl Fn(&K, &K) -> bool) -> Pairs {
         /// Of few events every pair is asked sooner than their kinds are listed.
         const FEW: usize = 32;
         let events = self.events.borrow();
         let mut kinds: Vec<(K, u32)> =
-            events.iter().map(|id| (what(&self.unfolding.events[id.index()]), id.0)).collect();
+            events.iter().map(|&id| (what(id, &self.unfolding.events[id.index()]), id.0)).collect();
         if kinds.len() <= FEW {
             let holds = &holds;
             let related = |(a, x)| kinds.iter().filter(move |(b, _)| holds(a, b)).map(move |(_, y)| (x, *y));
@@ -360,14 +368,20 @@ impl<'t> Candidate<'t> {
         Pairs::of_rows(rows.iter().map(|(id, row)| (*id, &**row)))
     }
 
-    fn relate(&self, holds: impl Fn(EventId, &Event, EventId, &Event) -> bool) -> Pairs {
+    /// Asks the pairs of events of which the first can be first and the second can be second.
+    fn relate(
+        &self,
+        (from, to): (impl Fn(&Event) -> bool, impl Fn(&Event) -> bool),
+        holds: impl Fn(EventId, &Event, EventId, &Event) -> bool,
+    ) -> Pairs {
         let events = self.with_ids();
+        let to: Vec<(EventId, &'t Event)> = events.iter().copied().filter(|(_, b)| to(b)).collect();
         let related = |&(x, a): &(EventId, &'t Event)| {
             let holds = &holds;
-            let leads = events.iter().filter(move |&&(y, b)| holds(x, a, y, b));
+            let leads = to.iter().filter(move |&&(y, b)| holds(x, a, y, b));
             leads.map(move |&(y, _)| (x.0, y.0))
         };
-        events.iter().flat_map(related).collect()
+        events.iter().filter(|(_, a)| from(a)).flat_map(related).collect()
     }
 
     fn is_omitted(&self, event: EventId) -> bool {
@@ -397,10 +411,6 @@ pub(crate) fn occurring(unfolding: &Unfolding, traces: &[TraceId]) -> Vec<EventI
     events
 }
 
-fn thread(event: &Event) -> Option<ThreadId> {
-    event.thread
-}
-
 fn generic(event: &Event) -> Option<AddressId> {
     match &event.kind {
         EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(*generic),
@@ -413,6 +423,28 @@ fn same_cta(a: &Option<Place>, b: &Option<Place>) -> bool {
     matches!((*a, *b),
         (Some(Place::Gpu { gpu, cluster, cta }), Some(Place::Gpu { gpu: gpu2, cluster: cluster2, cta: cta2 }))
             if gpu == gpu2 && cluster == cluster2 && cta == cta2)
+}
+
+fn same_cluster(a: &Option<Place>, b: &Option<Place>) -> bool {
+    matches!((*a, *b), (Some(a), Some(b)) if in_one_cluster(a, b))
+}
+
+fn same_gpu(a: &Option<Place>, b: &Option<Place>) -> bool {
+    matches!((*a, *b), (Some(Place::Gpu { gpu, .. }), Some(Place::Gpu { gpu: other, .. })) if gpu == other)
+}
+
+/// The locations an operation spans, as first and number.
+fn bytes(event: &Event) -> Option<(LocationId, u32)> {
+    let own = target(event)?;
+    Some(match event.extent {
+        Some(extent) => (extent.first, extent.count),
+        None => (own, 1),
+    })
+}
+
+/// The operation that an access is an element of.
+fn operation(id: EventId, event: &Event) -> Option<EventId> {
+    location(event).map(|_| event.extent.map_or(id, |extent| extent.operation))
 }
 
 /// What `sr` looks at of an event.
@@ -521,7 +553,8 @@ mod tests {
         assert!(candidate.size() > 64, "{} events", candidate.size());
         type Holds<'u> = Box<dyn Fn(EventId, &Event, EventId, &Event) -> bool + 'u>;
         let whole = &unfolding;
-        let definitions: [(&str, Holds<'_>); 10] = [
+        let placed = |event: &Event| place(whole, event);
+        let definitions: [(&str, Holds<'_>); 14] = [
             ("id", Box::new(|x, _, y, _| x == y)),
             ("loc", Box::new(|_, a, _, b| target(a).is_some() && target(a) == target(b))),
             ("vloc", Box::new(|_, a, _, b| generic(a).is_some() && generic(a) == generic(b))),
@@ -531,11 +564,15 @@ mod tests {
             ("data", Box::new(|x, _, _, b| b.data_deps.contains(&x))),
             ("addr", Box::new(|x, _, _, b| b.address_deps.contains(&x))),
             ("sr", Box::new(|_, a, _, b| mutual_scopes(&Reach::of(whole, a), &Reach::of(whole, b)))),
-            ("scta", Box::new(|_, a, _, b| same_cta(&place(whole, a), &place(whole, b)))),
+            ("scta", Box::new(|_, a, _, b| same_cta(&placed(a), &placed(b)))),
+            ("scluster", Box::new(|_, a, _, b| same_cluster(&placed(a), &placed(b)))),
+            ("sgpu", Box::new(|_, a, _, b| same_gpu(&placed(a), &placed(b)))),
+            ("complete", Box::new(|_, a, _, b| bytes(a).is_some() && bytes(a) == bytes(b))),
+            ("sameop", Box::new(|x, a, y, b| location(a).is_some() && x == y && location(b).is_some())),
         ];
         for (name, holds) in definitions {
             let Some(BaseValue::Pairs(pairs)) = candidate.compute_fixed(name) else { panic!("{name} is a relation") };
-            assert!(*pairs == candidate.relate(holds), "{name}");
+            assert!(*pairs == candidate.relate((|_: &Event| true, |_: &Event| true), holds), "{name}");
             assert!(name == "addr" || !pairs.is_empty(), "{name} holds of nothing");
         }
         let order = candidate.program_order();
@@ -543,6 +580,6 @@ mod tests {
             std::iter::successors(whole.events[y.index()].parent, |at| whole.events[at.index()].parent)
                 .any(|at| at == x)
         };
-        assert!(order == candidate.relate(|x, _, y, _| after(x, y)), "po");
+        assert!(order == candidate.relate((|_: &Event| true, |_: &Event| true), |x, _, y, _| after(x, y)), "po");
     }
 }

@@ -4,92 +4,121 @@
 use fencepost_program::program::asynchronous::TensorKind;
 use fencepost_program::program::{Cover, HostCall, Place, Space};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Event, EventKind, Readers, Unfolding};
+use fencepost_program::unfolding::{Event, EventKind, OmittedWrite, Readers, Unfolding};
 use fencepost_program::{EventId, KernelId, LocationId};
 
 use super::event::{has, location, place, target};
 
+/// How a relation is told.
+pub(super) enum Definition {
+    /// An event names those that are related to it.
+    Named(fn(&Event) -> &[EventId]),
+    /// A test of two events. Of most relations few events can be the first or the second: `from` and `to` say which can,
+    /// for the others need not be asked.
+    Test { from: Side, to: Side, holds: Holds },
+}
+
+/// Whether an event can stand on one side of a relation.
+type Side = fn(&Unfolding, &Event) -> bool;
 /// Whether a relation holds of a pair.
 type Holds = fn(&Unfolding, (EventId, &Event), (EventId, &Event)) -> bool;
 
 /// The relations of this file; None for other names.
-pub(super) fn relation(name: &str) -> Option<Holds> {
+pub(super) fn definition(name: &str) -> Option<Definition> {
+    use Definition::{Named, Test};
     Some(match name {
-        "issue" => |_, (x, _), (_, b)| b.strand.as_ref().is_some_and(|strand| strand.issue == x),
-        "so" => |_, (x, _), (_, b)| b.strand.as_ref().is_some_and(|strand| strand.after.contains(&x)),
-        "done" => |_, (x, _), (_, b)| b.completes.contains(&x),
-        "pipelined" => |_, (_, a), (_, b)| pipelined(a, b),
-        "covers" => |unfolding, (_, a), (_, b)| {
-            matches!(a.kind, EventKind::Fence) && target(b).is_some_and(|at| covers(unfolding, a, at))
+        "issue" => Named(|b| b.strand.as_ref().map_or(&[], |strand| std::slice::from_ref(&strand.issue))),
+        "so" => Named(|b| b.strand.as_ref().map_or(&[], |strand| &strand.after)),
+        "done" => Named(|b| &b.completes),
+        "decides" => Named(|b| match &b.kind {
+            EventKind::Omitted(write) => &write.decided_by,
+            _ => &[],
+        }),
+        "contributed" => Named(|b| match &b.kind {
+            EventKind::Barrier(barrier) => &barrier.contributed,
+            _ => &[],
+        }),
+        "pipelined" => Test { from: is_tensor, to: is_tensor, holds: |_, (_, a), (_, b)| pipelined(a, b) },
+        "covers" => Test {
+            from: |_, a| matches!(a.kind, EventKind::Fence),
+            to: |_, b| target(b).is_some(),
+            holds: |unfolding, (_, a), (_, b)| target(b).is_some_and(|at| covers(unfolding, a, at)),
         },
-        "scluster" => |unfolding, (_, a), (_, b)| same_cluster(unfolding, a, b),
-        "sgpu" => |unfolding, (_, a), (_, b)| match (place(unfolding, a), place(unfolding, b)) {
-            (Some(Place::Gpu { gpu, .. }), Some(Place::Gpu { gpu: other, .. })) => gpu == other,
-            _ => false,
-        },
-        "complete" => |_, (_, a), (_, b)| bytes(a).is_some() && bytes(a) == bytes(b),
-        "sameop" => |_, (x, a), (y, b)| {
-            let operation = |id: EventId, event: &Event| match event.extent {
-                Some(extent) => extent.operation,
-                None => id,
-            };
-            location(a).is_some() && location(b).is_some() && operation(x, a) == operation(y, b)
-        },
-        "decides" => |_, (x, _), (_, b)| match &b.kind {
-            EventKind::Omitted(write) => write.decided_by.contains(&x),
-            _ => false,
-        },
-        "told" => |_, (x, a), (y, b)| match &a.kind {
-            EventKind::Omitted(write) => match write.through {
-                Some(mbarrier) => a.thread == b.thread && x < y && location(b) == Some(mbarrier),
-                None => false,
+        "told" => Test {
+            from: |_, a| matches!(&a.kind, EventKind::Omitted(write) if write.through.is_some()),
+            to: |_, b| location(b).is_some(),
+            holds: |_, (x, a), (y, b)| match &a.kind {
+                EventKind::Omitted(write) => a.thread == b.thread && x < y && location(b) == write.through,
+                _ => false,
             },
-            _ => false,
         },
-        "misses" => |_, (_, a), (_, b)| match &a.kind {
-            EventKind::Omitted(write) => {
-                let is_whose = match write.readers {
-                    Readers::All => true,
-                    Readers::Own => a.thread == b.thread,
-                    Readers::Others => a.thread != b.thread,
-                };
-                has(b, Tag::Read) && location(b) == Some(write.location) && is_whose
-            }
-            _ => false,
+        "misses" => Test {
+            from: |_, a| matches!(a.kind, EventKind::Omitted(_)),
+            to: |_, b| has(b, Tag::Read),
+            holds: |_, (_, a), (_, b)| matches!(&a.kind, EventKind::Omitted(write) if misses(a, write, b)),
         },
-        "launch" => |unfolding, (_, a), (_, b)| launch(unfolding, a, b),
-        "gridwait" => |unfolding, (_, a), (_, b)| {
-            has(b, Tag::GridWait)
-                && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
+        "launch" => {
+            Test { from: is_of_a_grid, to: is_of_a_grid, holds: |unfolding, (_, a), (_, b)| launch(unfolding, a, b) }
+        }
+        "gridwait" => Test {
+            from: |_, _| true,
+            to: |_, b| has(b, Tag::GridWait),
+            holds: |unfolding, (_, a), (_, b)| is_dependent(unfolding, a, b),
         },
-        "gridstart" => |unfolding, (_, a), (_, b)| match a.call {
-            Some(HostCall::Missed(kernel)) => b.call == Some(HostCall::Launch(kernel)),
-            _ => {
-                (has(a, Tag::Trigger) || has(a, Tag::Exit))
-                    && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
-            }
+        "gridstart" => Test {
+            from: |_, a| matches!(a.call, Some(HostCall::Missed(_))) || has(a, Tag::Trigger) || has(a, Tag::Exit),
+            to: |_, _| true,
+            holds: |unfolding, (_, a), (_, b)| match a.call {
+                Some(HostCall::Missed(kernel)) => b.call == Some(HostCall::Launch(kernel)),
+                _ => is_dependent(unfolding, a, b),
+            },
         },
-        "contributed" => |_, (x, _), (_, b)| match &b.kind {
-            EventKind::Barrier(barrier) => barrier.contributed.contains(&x),
-            _ => false,
-        },
-        "home" => |unfolding, (_, a), (_, b)| {
-            let owner = location(a).and_then(|at| unfolding.locations[at.index()].owner);
-            owner.is_some() && b.strand.is_none() && place(unfolding, b) == owner
+        "home" => Test {
+            from: |unfolding, a| owner(unfolding, a).is_some(),
+            to: |_, b| b.strand.is_none(),
+            holds: |unfolding, (_, a), (_, b)| place(unfolding, b) == owner(unfolding, a),
         },
         _ => return None,
     })
 }
 
+fn is_tensor(_: &Unfolding, event: &Event) -> bool {
+    event.strand.as_ref().is_some_and(|strand| strand.tensor.is_some())
+}
+
+/// Where the memory lies that an event accesses, if it is a CTA's own.
+fn owner(unfolding: &Unfolding, event: &Event) -> Option<Place> {
+    unfolding.locations[location(event)?.index()].owner
+}
+
+/// Whether a read is one of those that a write is not made for.
+fn misses(a: &Event, write: &OmittedWrite, b: &Event) -> bool {
+    let is_whose = match write.readers {
+        Readers::All => true,
+        Readers::Own => a.thread == b.thread,
+        Readers::Others => a.thread != b.thread,
+    };
+    location(b) == Some(write.location) && is_whose
+}
+
+/// Belongs to a kernel, or is a host's call about one.
+fn is_of_a_grid(unfolding: &Unfolding, event: &Event) -> bool {
+    event.call.is_some() || kernel(unfolding, event).is_some()
+}
+
+/// Whether the kernel of the second may start before the kernel of the first has ended.
+fn is_dependent(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
+    kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
+}
+
 /// Stream order, and what a host launches or waits for.
 fn launch(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
-    let of = |event: &Event| event.thread.and_then(|thread| unfolding.threads[thread.index()].kernel);
     let is_behind = |kernel: KernelId, other: KernelId| unfolding.kernel_order.contains(&(kernel, other));
-    if let (Some(HostCall::Launch(kernel)), Some(other)) = (a.call, of(b)) {
-        return kernel == other || follows(unfolding, kernel, other);
+    if let (Some(HostCall::Launch(launched)), Some(other)) = (a.call, kernel(unfolding, b)) {
+        return launched == other || follows(unfolding, launched, other);
     }
-    if let (Some(other), Some(HostCall::Sync(kernel))) = (of(a), b.call) {
-        return kernel == other || is_behind(other, kernel);
+    if let (Some(other), Some(HostCall::Sync(awaited))) = (kernel(unfolding, a), b.call) {
+        return awaited == other || is_behind(other, awaited);
     }
     kernels(unfolding, a, b).is_some_and(|(kernel, other)| is_behind(kernel, other))
 }
@@ -142,7 +171,7 @@ fn covers(unfolding: &Unfolding, fence: &Event, at: LocationId) -> bool {
     }
 }
 
-fn in_one_cluster(a: Place, b: Place) -> bool {
+pub(super) fn in_one_cluster(a: Place, b: Place) -> bool {
     match (a, b) {
         (Place::Gpu { gpu, cluster, .. }, Place::Gpu { gpu: gpu2, cluster: cluster2, .. }) => {
             gpu == gpu2 && cluster == cluster2
@@ -151,20 +180,10 @@ fn in_one_cluster(a: Place, b: Place) -> bool {
     }
 }
 
-fn same_cluster(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
-    matches!((place(unfolding, a), place(unfolding, b)), (Some(a), Some(b)) if in_one_cluster(a, b))
-}
-
-/// The locations an operation spans, as first and number.
-fn bytes(event: &Event) -> Option<(LocationId, u32)> {
-    let own = target(event)?;
-    Some(match event.extent {
-        Some(extent) => (extent.first, extent.count),
-        None => (own, 1),
-    })
+fn kernel(unfolding: &Unfolding, event: &Event) -> Option<KernelId> {
+    unfolding.threads[event.thread?.index()].kernel
 }
 
 fn kernels(unfolding: &Unfolding, a: &Event, b: &Event) -> Option<(KernelId, KernelId)> {
-    let kernel = |event: &Event| unfolding.threads[event.thread?.index()].kernel;
-    Some((kernel(a)?, kernel(b)?))
+    Some((kernel(unfolding, a)?, kernel(unfolding, b)?))
 }
