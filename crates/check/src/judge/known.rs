@@ -46,6 +46,8 @@ mod classes;
 mod ends;
 mod witnesses;
 
+use classes::Alike;
+
 /// With the initial values that the program has.
 pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Answers {
     if let Some(why) = refusal(test, model) {
@@ -280,13 +282,9 @@ impl Job<'_> {
             }
             collector.add(totals, execution)
         };
-        let found = match effort {
-            Effort::Complete => {
-                let (found, classes) = self.listed(&goal, &mut visit);
-                answers.classes = classes;
-                found
-            }
-            Effort::Capped => self.searcher.run_capped(&goal, Totals::default, visit),
+        let (found, alike) = match effort {
+            Effort::Complete => self.listed(&goal, &mut visit),
+            Effort::Capped => (self.searcher.run_capped(&goal, Totals::default, visit), None),
         };
         answers.engine.get_or_insert(found.engine);
         let (totals, why) = (found.results, found.exploration);
@@ -300,10 +298,16 @@ impl Job<'_> {
         };
         answers.stopped = why.clone().filter(Why::is_limit);
         self.read_off(targets, totals, why.as_ref(), answers);
-        if let Some(classes) = &answers.classes {
-            answers.executions = Some(Count { count: classes.all_executions, complete: true });
-            answers.outcomes = Histogram::default();
-        }
+        let Some(alike) = alike else { return };
+        let count;
+        (answers.outcomes, answers.classes, count) = match alike {
+            Alike::Classes(classes) => {
+                let count = classes.all_executions;
+                (Histogram::default(), Some(classes), count)
+            }
+            Alike::Each(outcomes, count) => (outcomes, None, count),
+        };
+        answers.executions = Some(Count { count, complete: true });
     }
 
     /// The answers of the executions that were counted; `why` they are not all, if they are not.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use fencepost_axiom::engine::exchange::{Exchange, Looked};
-use fencepost_axiom::engine::{Exploration, Goal, Multiplicity, Observed, Stop};
+use fencepost_axiom::engine::{Exploration, Goal, Multiplicity, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_program::program::Condition;
 
@@ -14,14 +14,21 @@ use crate::look::histogram::Histogram;
 use crate::look::search::Found;
 use crate::options::{EngineChoice, LISTING_WORK, MOST_FROM_CLASSES, MOST_LISTED};
 
+/// What is known of all outcomes where not every execution was listed.
+pub(super) enum Alike {
+    Classes(Classes),
+    /// There are not too many to tell each, with the number of all executions.
+    Each(Histogram, u64),
+}
+
 impl Job<'_> {
-    /// Every execution; or some, and classes of all outcomes. Where nothing can be exchanged all is as it would be without
-    /// classes, and so it is where the listing ends early, or there are not too many to list.
+    /// Every execution; or some, and what is known of all outcomes. Where nothing can be exchanged all is as it would be
+    /// without classes, and so it is where the listing ends early.
     pub(super) fn listed(
         &self,
         goal: &Goal<'_>,
         visit: &mut impl FnMut(&mut Totals, &Execution) -> ControlFlow<()>,
-    ) -> (Found<Totals>, Option<Classes>) {
+    ) -> (Found<Totals>, Option<Alike>) {
         let Some(exchange) = self.exchange() else { return (self.searcher.run(goal, Totals::default, visit), None) };
         let found = self.searcher.run_bounded(goal, LISTING_WORK, Totals::default, &mut *visit);
         match found.exploration {
@@ -36,14 +43,13 @@ impl Job<'_> {
         let reading = Reading { unfolding: self.unfolding, terms: self.terms(), filter };
         let classes = reading.classes(&self.searcher, &self.goal(None, Multiplicity::All), &exchange);
         match classes {
-            Some(classes) if classes.all_outcomes > MOST_LISTED => (found, Some(classes)),
-            // Which accesses race is seen execution by execution.
-            Some(classes) if classes.all_outcomes <= MOST_FROM_CLASSES && goal.observed != Observed::Everything => {
-                match classes.listed(&exchange, self.terms()) {
-                    Some(outcomes) => (all(found, &classes, outcomes), None),
-                    None => (self.searcher.run(goal, Totals::default, visit), None),
-                }
-            }
+            Some(classes) if classes.all_outcomes > MOST_LISTED => (found, Some(Alike::Classes(classes))),
+            Some(classes) if classes.all_outcomes <= MOST_FROM_CLASSES => match classes.listed(&exchange, self.terms())
+            {
+                // Which accesses race was seen of some executions only.
+                Some(outcomes) => (found, Some(Alike::Each(outcomes, classes.all_executions))),
+                None => (self.searcher.run(goal, Totals::default, visit), None),
+            },
             _ => (self.searcher.run(goal, Totals::default, visit), None),
         }
     }
@@ -62,14 +68,6 @@ impl Job<'_> {
             asked.chain(self.test.program.filter.iter().map(|filter| &filter.node)).collect();
         Exchange::find(self.unfolding, Looked { terms: self.terms(), conditions: &conditions })
     }
-}
-
-/// What a search would have counted that had listed all.
-fn all(mut found: Found<Totals>, classes: &Classes, outcomes: Histogram) -> Found<Totals> {
-    found.results.executions = classes.all_executions;
-    found.results.outcomes = outcomes;
-    found.exploration = Exploration::Complete;
-    found
 }
 
 #[cfg(test)]
@@ -98,5 +96,39 @@ mod tests {
         let sizes: Vec<_> = alike.classes.iter().map(|class| (class.outcomes, class.executions)).collect();
         assert_eq!(sizes, [(all, 1)]);
         assert_eq!((report.questions[0].positive, report.questions[0].negative), (Some(all), Some(0)));
+    }
+
+    /// Twelve writers of one location and a thread that reads it twice.
+    fn writers(kind: &str) -> String {
+        let row = |cell: &dyn Fn(u32) -> String, last: &str| {
+            (0..12).map(cell).chain([last.to_owned()]).collect::<Vec<_>>().join(" | ")
+        };
+        let load = |register: u32| format!("ld.{kind}.u32 %r{register}, [x]");
+        let rows = [
+            row(&|at| format!("P{at}@cta {at}, gpu 0"), "P12@cta 12, gpu 0"),
+            row(&|at| format!("st.{kind}.u32 [x], {}", at + 1), &load(0)),
+            row(&|_| String::new(), &load(1)),
+        ];
+        format!("PTX t\n{{ x=0; }}\n {} ;\nexists (P12:%r0=1 /\\ P12:%r1=2)\n", rows.join(" ;\n "))
+    }
+
+    /// Which accesses race is asked apart where executions are counted by class.
+    #[test]
+    fn executions_are_counted_by_class_where_races_are_asked_for() {
+        let model = Models::shipped("ptx").expect("shipped");
+        let options = Options { outcomes: Outcomes::All, classes: Wanted::Yes, ..Options::default() };
+        for (kind, races) in [("relaxed.gpu", false), ("weak", true)] {
+            let (tests, _) = load(&Source::new("t", writers(kind)));
+            let report = check(&tests[0], &model, &options).report;
+            if kind == "relaxed.gpu" {
+                // Every order of the writes, and two reads that do not go back.
+                let all = (1..=14).product::<u64>() / 2;
+                assert_eq!(report.executions.map(|count| (count.count, count.complete)), Some((all, true)));
+                assert_eq!((report.outcomes.len(), report.outcome_count()), (12 * 12 + 12 + 1, 157));
+                assert_eq!(report.outcomes.iter().map(|outcome| outcome.executions).sum::<u64>(), all);
+            }
+            assert_eq!(report.races.pairs.is_empty(), !races, "{kind}");
+            assert!(report.alike.is_none(), "{kind}");
+        }
     }
 }
