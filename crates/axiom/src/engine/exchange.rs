@@ -18,7 +18,7 @@
 //! many as the group has elements, divided by the number of those that leave one of them as it is. Alike final states are
 //! the ends of equally many executions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::{Condition, Term};
@@ -26,7 +26,7 @@ use fencepost_program::unfolding::{Event, EventKind, Trace, TraceEnd, Unfolding}
 use fencepost_program::value::{Type, Value};
 use fencepost_program::{EventId, LocationId, ThreadId};
 use fencepost_syntax::litmus::Comparison;
-use fencepost_syntax::sorted::SharedSort as _;
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap};
 
 use super::alike::{same_beside, same_kernel};
 use super::canonical::{Drawing, Name};
@@ -37,11 +37,11 @@ pub struct Exchange {
     /// Each ascending, at least two.
     kinds: Vec<Vec<ThreadId>>,
     /// By thread: its kind and its place there.
-    places: BTreeMap<ThreadId, (usize, usize)>,
+    places: SortedMap<ThreadId, (usize, usize)>,
     /// By constant that goes with a thread: the thread, and its place among the thread's own.
-    owners: BTreeMap<Value, (ThreadId, u32)>,
+    owners: SortedMap<Value, (ThreadId, u32)>,
     /// The same the other way round.
-    constants: BTreeMap<(ThreadId, u32), Value>,
+    constants: SortedMap<(ThreadId, u32), Value>,
     order: u64,
 }
 
@@ -77,7 +77,7 @@ impl Exchange {
             return None;
         }
         let mut found =
-            Exchange { kinds, places: BTreeMap::new(), owners: BTreeMap::new(), constants: BTreeMap::new(), order };
+            Exchange { kinds, places: SortedMap::new(), owners: SortedMap::new(), constants: SortedMap::new(), order };
         found.number(&finder);
         Some(found)
     }
@@ -173,7 +173,7 @@ impl Exchange {
         while let Some(state) = left.pop() {
             for kind in &self.kinds {
                 for &other in &kind[1..] {
-                    let swap = Swap { threads: (kind[0], other), data: BTreeMap::new() };
+                    let swap = Swap { threads: (kind[0], other), data: SortedMap::new() };
                     let next = self.renamed(terms, &state, &|thread| Some(swap.thread(thread)))?;
                     if found.insert(next.clone()) {
                         left.push(next);
@@ -215,7 +215,7 @@ fn name_of(what: u32, name: u32, place: u32) -> Name {
 struct Swap {
     threads: (ThreadId, ThreadId),
     /// Constants of the one and what is there in the other, both ways.
-    data: BTreeMap<Value, Value>,
+    data: SortedMap<Value, Value>,
 }
 
 impl Swap {
@@ -303,7 +303,7 @@ impl<'a> Finder<'a> {
     /// The exchange of two threads, if it is one (see the head of this file).
     fn swap(&self, a: ThreadId, b: ThreadId) -> Option<Swap> {
         let (first, second) = (self.trace(a)?, self.trace(b)?);
-        let mut swap = Swap { threads: (a, b), data: BTreeMap::new() };
+        let mut swap = Swap { threads: (a, b), data: SortedMap::new() };
         let is_one = same_kernel(self.unfolding, a, b)
             && first.events.len() == second.events.len()
             && first.events.iter().zip(&second.events).all(|(x, y)| self.same_event((first, second), (*x, *y)))

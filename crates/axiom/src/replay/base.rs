@@ -354,7 +354,7 @@ impl<'t> Candidate<'t> {
             let related = |(a, x)| kinds.iter().filter(move |(b, _)| holds(a, b)).map(move |(_, y)| (x, *y));
             return kinds.iter().map(|(a, x)| (a, *x)).flat_map(related).collect();
         }
-        kinds.sort_unstable();
+        kinds.shared_sort();
         let kinds: Vec<&[(K, u32)]> = kinds.chunk_by(|a, b| a.0 == b.0).collect();
         let mut row = Row::default();
         let mut rows: Vec<(u32, Rc<Events>)> = Vec::with_capacity(events.len());
@@ -364,8 +364,7 @@ impl<'t> Candidate<'t> {
             let leads_to = Rc::new(row.finish());
             rows.extend(kind.iter().map(|(_, id)| (*id, leads_to.clone())));
         }
-        rows.sort_unstable_by_key(|(id, _)| *id);
-        Pairs::of_rows(rows.iter().map(|(id, row)| (*id, &**row)))
+        of_rows(rows)
     }
 
     /// Asks the pairs of events of which the first can be first and the second can be second.
@@ -395,6 +394,12 @@ impl<'t> Candidate<'t> {
         })
         .count()
     }
+}
+
+/// By what each event leads to.
+fn of_rows(mut rows: Vec<(u32, Rc<Events>)>) -> Pairs {
+    rows.sort_unstable_by_key(|(id, _)| *id);
+    Pairs::of_rows(rows.iter().map(|(id, row)| (*id, &**row)))
 }
 
 fn pairs(items: &[(EventId, EventId)]) -> Rc<Pairs> {

@@ -7,6 +7,7 @@ use fencepost_program::expression::Expression;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd, Traces, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::base::{is_in_sync_order, location_of, sync_orders};
 use crate::engine::Ends;
@@ -50,8 +51,8 @@ pub(super) struct Encoding<'a> {
     /// The allowed traces of each event; empty for init writes.
     traces_of: Vec<Traces>,
     /// Writes of each location that can occur, init first.
-    pub(super) writes: BTreeMap<LocationId, Vec<EventId>>,
-    pub(super) sources: BTreeMap<EventId, Vec<(EventId, Lit)>>,
+    pub(super) writes: SortedMap<LocationId, Vec<EventId>>,
+    pub(super) sources: SortedMap<EventId, Vec<(EventId, Lit)>>,
     rf: hash::Map<(EventId, EventId), Lit>,
     co: hash::Map<(EventId, EventId), Lit>,
     pub(super) sync_fence: BTreeMap<(EventId, EventId), Lit>,
@@ -86,8 +87,8 @@ impl<'a> Encoding<'a> {
             executed: vec![no; unfolding.events.len()],
             possible: Vec::new(),
             traces_of: vec![Traces::new(); unfolding.events.len()],
-            writes: BTreeMap::new(),
-            sources: BTreeMap::new(),
+            writes: SortedMap::new(),
+            sources: SortedMap::new(),
             rf: hash::Map::default(),
             co: hash::Map::default(),
             sync_fence: BTreeMap::new(),
@@ -167,7 +168,7 @@ impl<'a> Encoding<'a> {
         self.writes = writes;
     }
 
-    fn choose_sources(&mut self, writes: &BTreeMap<LocationId, Vec<EventId>>) {
+    fn choose_sources(&mut self, writes: &SortedMap<LocationId, Vec<EventId>>) {
         for at in 0..self.possible.len() {
             let read = self.possible[at];
             let EventKind::Read { location, .. } = self.unfolding.events[read.index()].kind else { continue };
@@ -204,7 +205,7 @@ impl<'a> Encoding<'a> {
         self.writes = writes;
     }
 
-    fn order_writes(&mut self, writes: &BTreeMap<LocationId, Vec<EventId>>, coherence: &Coherence) {
+    fn order_writes(&mut self, writes: &SortedMap<LocationId, Vec<EventId>>, coherence: &Coherence) {
         for writes in writes.values() {
             // Init writes are the first events.
             let is_init = |write: &EventId| self.unfolding.events[write.index()].thread.is_none();

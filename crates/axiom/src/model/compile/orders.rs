@@ -7,10 +7,9 @@
 //! sample it yields exactly one union per choice of an order for each location, it denotes coherence orders, which the
 //! engines know natively. Anything else is refused.
 
-use std::collections::BTreeSet;
-
 use fencepost_program::tag::Tag;
 use fencepost_syntax::cat::{CheckKind, CheckRole, Expression};
+use fencepost_syntax::sorted::SortedSet;
 use fencepost_syntax::{Span, Spanned};
 
 use crate::model::compile::layout::DraftCheck;
@@ -84,7 +83,7 @@ impl Compiler<'_> {
         }
         sample.before = Some(before);
         let size = sample.sizes.get(class as usize).copied().unwrap_or(0);
-        let orders = (0..size).map(|order| Value::Orders(BTreeSet::from([(class, order)])));
+        let orders = (0..size).map(|order| Value::Orders(SortedSet::from([(class, order)])));
         Ok(Value::Collection(orders.collect()))
     }
 
@@ -189,24 +188,24 @@ impl Compiler<'_> {
 }
 
 /// What the expression yielded: a set of unions of orders, or nothing of that type.
-fn produced(value: Value) -> Option<BTreeSet<BTreeSet<(u32, u32)>>> {
+fn produced(value: Value) -> Option<SortedSet<SortedSet<(u32, u32)>>> {
     let Value::Collection(values) = value else { return None };
     let unions = values.into_iter().map(|value| match value {
         Value::Orders(orders) => Some(orders),
-        Value::Empty => Some(BTreeSet::new()),
+        Value::Empty => Some(SortedSet::new()),
         _ => None,
     });
     unions.collect()
 }
 
 /// One union per choice of an order for each location.
-fn expected(sizes: &[u32]) -> BTreeSet<BTreeSet<(u32, u32)>> {
-    let mut unions = BTreeSet::from([BTreeSet::new()]);
+fn expected(sizes: &[u32]) -> SortedSet<SortedSet<(u32, u32)>> {
+    let mut unions = SortedSet::from([SortedSet::new()]);
     for (class, &size) in sizes.iter().enumerate() {
         unions = (0..size)
             .flat_map(|order| {
                 unions.iter().map(move |union| {
-                    let mut union: BTreeSet<(u32, u32)> = union.clone();
+                    let mut union: SortedSet<(u32, u32)> = union.clone();
                     union.insert((class as u32, order));
                     union
                 })

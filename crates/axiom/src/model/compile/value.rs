@@ -5,11 +5,11 @@
 //! (see [`crate::model::compile::orders`]).
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use fencepost_syntax::Spanned;
 use fencepost_syntax::cat::{CatInstruction, Expression, Pattern};
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::model::compile::graph::Place;
 use crate::model::ir::{FileId, NodeId};
@@ -30,7 +30,7 @@ pub(crate) enum Value {
     /// The writes of one location of the sample.
     Class(u32),
     /// A union of total orders of the sample: `(class, which of its orders)`.
-    Orders(BTreeSet<(u32, u32)>),
+    Orders(SortedSet<(u32, u32)>),
     /// A set of such values.
     Collection(Vec<Value>),
     /// A definition that has a value only while a `with … from` is being understood.
