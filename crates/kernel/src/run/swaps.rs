@@ -42,8 +42,8 @@ pub(super) enum Left {
 #[derive(Default)]
 pub(super) struct Swaps {
     failed: BTreeMap<Swap, Attempts>,
-    /// What is read differs if one of these swaps succeeds.
-    depends: BTreeSet<(u32, Swap)>,
+    /// What is read differs if one of these swaps succeeds: the number of the read, and the swap.
+    depends: BTreeSet<(u32, u32, Pc)>,
     /// There were more.
     cut: bool,
     /// What is left at a place is a source like a strong read.
@@ -72,7 +72,7 @@ impl Run<'_> {
 
     fn awaits_swap(&mut self, read: u32, swap: Swap) {
         if self.swaps.depends.len() < MOST_DEPENDENCES {
-            self.swaps.depends.insert((read, swap));
+            self.swaps.depends.insert((read, swap.0, swap.1));
         } else {
             self.swaps.cut = true;
         }
@@ -151,7 +151,7 @@ impl Run<'_> {
                     may_swap.insert(*swap);
                 }
             }
-            for (read, _) in self.swaps.depends.iter().filter(|(_, swap)| may_swap.contains(swap)) {
+            for (read, ..) in self.swaps.depends.iter().filter(|(_, warp, pc)| may_swap.contains(&(*warp, *pc))) {
                 self.taints.reads[*read as usize].racy = true;
             }
             if may_swap.len() == before {

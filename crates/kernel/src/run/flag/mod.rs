@@ -129,21 +129,28 @@ pub(super) struct Flags {
     decisions: Vec<Decision>,
     pub(super) symbols: Symbols,
     fences: Vec<Fence>,
-    /// Writes that a lane was told of: place and number.
-    told: BTreeMap<(u32, u32), Vec<WriteId>>,
+    /// By warp and lane.
+    askers: BTreeMap<(u32, u32), Asker>,
     pub(super) ghost: Option<Ghost>,
     pub(super) turns: turn::State,
     liveness: Option<Rc<Liveness>>,
-    /// Lanes that wait, with what they ask for.
-    pending: BTreeMap<(u32, u32), Asked>,
-    /// Lanes that are stuck with some value, and when they were.
-    halted: BTreeMap<(u32, u32), Halted>,
     /// How many instructions each warp has executed, rounds of ghosts not counted.
     moves: Vec<u64>,
-    /// Of a question that is about to be asked: values that lead back to it.
-    again: BTreeMap<(u32, u32), BTreeSet<u64>>,
     /// A store or an atomic of a thread is under way: writes of anything else are not understood.
     writing: bool,
+}
+
+/// A lane that asks.
+#[derive(Default)]
+struct Asker {
+    /// Writes that it was told of.
+    told: Vec<WriteId>,
+    /// It waits, with what it asks for.
+    pending: Option<Asked>,
+    /// It is stuck with some value, or was.
+    halted: Option<Halted>,
+    /// Of the question that it is about to ask: values that lead back to it.
+    again: BTreeSet<u64>,
 }
 
 /// A question before it is asked: the instruction, the place, and how many writes that has.
@@ -577,7 +584,8 @@ impl Run<'_> {
             question.value = given;
             question.forced = Some(BTreeSet::from([given]));
         } else {
-            question.again = self.flags_of.again.remove(&(warp as u32, lane)).unwrap_or_default();
+            let asker = self.flags_of.askers.get_mut(&(warp as u32, lane));
+            question.again = asker.map(|own| std::mem::take(&mut own.again)).unwrap_or_default();
         }
         let value = question.value;
         self.flags_of.questions.push(question);
@@ -610,7 +618,8 @@ impl Run<'_> {
         self.take_carried(warp as usize, lane, &carries, access.scope, Certainty::Certain);
         self.hear_ends(warp as usize, lane, &messages, access.scope, Certainty::Certain);
         self.take_messages(warp as usize, lane, &messages, access.order.acquires(), access.scope);
-        self.flags_of.told.entry((warp, lane)).or_default().extend(told.writes.iter().map(|at| (key, *at)));
+        let asker = self.flags_of.askers.entry((warp, lane)).or_default();
+        asker.told.extend(told.writes.iter().map(|at| (key, *at)));
         let read = self.flags_of.questions[id as usize].place_of();
         if let Some((_, log)) = self.flags_of.logs.get_mut(&key)
             && !told.writes.is_empty()
@@ -628,9 +637,9 @@ impl Run<'_> {
         }
         let (cta, per) = (self.warps[warp].cta, self.launch.ctas_per_cluster());
         for lane in lanes(active) {
-            let Some(told) = self.flags_of.told.get(&(warp as u32, lane)) else { continue };
+            let Some(asker) = self.flags_of.askers.get(&(warp as u32, lane)) else { continue };
             let mut known = Vec::new();
-            for (key, at) in told {
+            for (key, at) in &asker.told {
                 let Some((_, log)) = self.flags_of.logs.get(key) else { continue };
                 let write = &log.writes[*at];
                 for fence in &self.flags_of.fences {
@@ -968,11 +977,12 @@ impl Run<'_> {
         let key = (warp as u32, lane);
         let count = log.writes.len();
         let pending = (fragment.pc, place, count);
-        if self.flags_of.pending.get(&key) == Some(&pending) {
+        let asker = self.flags_of.askers.get(&key);
+        if asker.is_some_and(|own| own.pending == Some(pending)) {
             return Answer::Waits;
         }
         // A ghost would come to the same end. (Each lane that goes on would have all others tried again.)
-        if let Some(before) = self.flags_of.halted.get(&key)
+        if let Some(before) = asker.and_then(|own| own.halted.as_ref())
             && (before.asked, before.moved) == (pending, self.moved(warp, before.stuck))
         {
             return Answer::Unclear;
@@ -985,15 +995,16 @@ impl Run<'_> {
         let mut values: BTreeSet<u64> = found.states.iter().map(|state| state.value).collect();
         values.insert(now);
         let (again, stuck) = self.try_values(warp, index, lane, now, &values);
-        if again.contains(&now) {
-            self.flags_of.pending.insert(key, pending);
+        let moved = self.moved(warp, stuck);
+        let asker = self.flags_of.askers.entry(key).or_default();
+        let waits = again.contains(&now);
+        asker.pending = waits.then_some(pending);
+        if waits {
             return Answer::Waits;
         }
-        self.flags_of.pending.remove(&key);
-        self.flags_of.again.insert(key, again);
+        asker.again = again;
         if stuck != Stuck::Nowhere {
-            let halted = Halted { asked: pending, stuck, moved: self.moved(warp, stuck) };
-            self.flags_of.halted.insert(key, halted);
+            asker.halted = Some(Halted { asked: pending, stuck, moved });
             return Answer::Unclear;
         }
         self.admit(warp, index);
