@@ -1,7 +1,8 @@
 //! The question: is this launch free of races, hangs and errors? One run, or several.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
+
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::code::op::{Op, Pc};
 use crate::code::{Entry, Module};
@@ -59,7 +60,7 @@ pub fn with_flags(
             return Some(outcome);
         }
         let before = places.len();
-        places.extend(outcome.places.iter().copied());
+        places = places.union(&outcome.places).copied().collect();
         last = Some(outcome);
         if places.len() == before {
             break;
@@ -76,7 +77,7 @@ fn by_cases(
     module: &Module,
     entry: &Entry,
     launch: &Launch,
-    places: &BTreeSet<Place>,
+    places: &SortedSet<Place>,
     found: &Outcome,
     options: &Options,
 ) -> Option<Outcome> {
@@ -300,7 +301,7 @@ impl Question<'_> {
 
     /// Runs that count all that they see, until one of them finds something.
     fn some_schedules(&self, first: &Outcome) -> Report {
-        let mut doubts: BTreeSet<Doubt> = BTreeSet::new();
+        let mut doubts: SortedSet<Doubt> = SortedSet::new();
         let mut report = Report::default();
         let schedules = self.limits.schedules.max(1);
         for schedule in 0..schedules {

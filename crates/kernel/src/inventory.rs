@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use fencepost_syntax::sorted::SortedMap;
+
 use crate::code::op::{Op, Pc};
 use crate::code::{Entry, Module};
 
@@ -15,7 +17,7 @@ pub struct OfEntry<'m> {
     /// How many instructions use each feature.
     pub features: BTreeMap<&'static str, u32>,
     /// Instructions without a model, and functions that are not there: text, how often, where first.
-    pub unmodelled: BTreeMap<String, (u32, Pc)>,
+    pub unmodelled: SortedMap<String, (u32, Pc)>,
 }
 
 pub fn of(module: &Module) -> Inventory<'_> {
@@ -25,7 +27,7 @@ pub fn of(module: &Module) -> Inventory<'_> {
 
 fn of_entry(entry: &Entry) -> OfEntry<'_> {
     let mut features = BTreeMap::new();
-    let mut unmodelled: BTreeMap<String, (u32, Pc)> = BTreeMap::new();
+    let mut unmodelled: SortedMap<String, (u32, Pc)> = SortedMap::new();
     for (pc, instruction) in entry.code.iter().enumerate() {
         if let Some(feature) = feature(&instruction.op) {
             *features.entry(feature).or_insert(0) += 1;

@@ -3,7 +3,9 @@
 //! How many changed kernels are run is a matter of what they cost, counted in instructions and cells. With a clock the
 //! answer depended on what else the machine did.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet};
+
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::check::seed_of;
 use crate::code::op::{Completion, Op, Pc};
@@ -16,7 +18,7 @@ use crate::report::{Doubt, Finding, Report};
 use crate::run::{Credit, Options, Run};
 
 /// A line to be put in before the instruction at this place of the text.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Insertion {
     /// Byte offset of the start of a line.
     pub at: usize,
@@ -34,7 +36,7 @@ pub struct Mender<'a> {
     launch: &'a Launch,
     options: Options,
     before: Wrong,
-    tried: BTreeMap<Insertion, Option<Wrong>>,
+    tried: HashMap<Insertion, Option<Wrong>>,
     /// What changed kernels may still cost (`Covered::cost`).
     left: u64,
     /// In which changed kernels are run: that in which something was found, and others where one does not stand for all.
@@ -54,12 +56,12 @@ struct Landmarks {
 /// What is wrong with a run, by the numbers of the instructions in the unchanged kernel.
 #[derive(Clone, Default)]
 struct Wrong {
-    races: BTreeSet<(Pc, Pc)>,
+    races: SortedSet<(Pc, Pc)>,
     hangs: bool,
-    errors: BTreeSet<Pc>,
+    errors: SortedSet<Pc>,
     doubts: usize,
     /// Races and hangs in other schedules, where the unchanged kernel may have them as well.
-    elsewhere: BTreeSet<(Pc, Pc)>,
+    elsewhere: SortedSet<(Pc, Pc)>,
     hangs_elsewhere: bool,
 }
 
@@ -89,13 +91,13 @@ impl<'a> Mender<'a> {
         let cost = report.covered.cost().saturating_add(text.len() as u64);
         let left = allowed(cost, schedules.len() as u64);
         let landmarks = Landmarks::of(&entry.code);
-        Mender { text, entry, launch, options, before, tried: BTreeMap::new(), left, schedules, landmarks }
+        Mender { text, entry, launch, options, before, tried: HashMap::new(), left, schedules, landmarks }
     }
 
     /// An insertion with which none of these races is left, and nothing is wrong that was not wrong before.
     pub fn mend(&mut self, races: &[&Race]) -> Option<Insertion> {
         let lines = races.iter().flat_map(|race| self.candidates(race));
-        let mut seen = BTreeSet::new();
+        let mut seen = HashSet::new();
         let lines: Vec<(Pc, String)> = lines.filter(|line| seen.insert(line.clone())).collect();
         let candidates: Vec<Insertion> = lines.iter().filter_map(|(pc, line)| self.insertion(*pc, line)).collect();
         candidates.into_iter().find(|candidate| {
@@ -143,7 +145,7 @@ impl<'a> Mender<'a> {
             let own = wrong(&outcome.findings, outcome.doubts.len(), Some(candidate.pc));
             match &mut after {
                 Some(after) => {
-                    after.elsewhere.extend(own.races);
+                    after.elsewhere = after.elsewhere.union(&own.races).copied().collect();
                     after.hangs_elsewhere |= own.hangs;
                 }
                 None => after = Some(own),
@@ -221,7 +223,7 @@ impl Landmarks {
             found.map(|(pc, _)| pc as Pc).collect()
         };
         let target = |own: &Instruction| if let Op::Branch { to } = own.op { Some(to) } else { None };
-        let targets: BTreeSet<Pc> = code.iter().filter_map(target).collect();
+        let targets: SortedSet<Pc> = code.iter().filter_map(target).collect();
         let releases = which(|op| {
             matches!(
                 op,

@@ -1,7 +1,8 @@
 //! Each synchronisation left out or weakened in turn: what does this launch need it for?
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
+
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::check::{Limits, with_flags};
 use crate::code::op::{Access, Function, Op, Order, Pc, Scope, Source};
@@ -61,9 +62,9 @@ pub struct Mutation {
 /// What a run finds, to be compared.
 #[derive(Default, PartialEq, Eq)]
 struct Found {
-    races: BTreeSet<(Pc, Pc)>,
+    races: SortedSet<(Pc, Pc)>,
     hang: bool,
-    errors: BTreeSet<Pc>,
+    errors: SortedSet<Pc>,
     doubts: usize,
 }
 

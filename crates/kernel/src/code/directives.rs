@@ -1,6 +1,6 @@
 //! Directives whose text matters: versions, files, variables, parameters, registers.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use fencepost_syntax::{Diagnostic, Span};
 
@@ -25,7 +25,7 @@ pub struct Variable {
 pub(super) fn of_module(
     module: &mut Module,
     (name, text, span): (&str, &str, Span),
-    defined: &mut BTreeSet<String>,
+    defined: &mut HashSet<String>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     match name {

@@ -10,10 +10,11 @@ pub mod op;
 mod operands;
 pub mod ty;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use fencepost_syntax::ptx::{FunctionKind, Item};
+use fencepost_syntax::sorted::SortedMap;
 use fencepost_syntax::{Diagnostic, Span};
 
 use flatten::{Function, Functions};
@@ -28,7 +29,7 @@ pub struct Module {
     /// `.version` times ten: 94 for 9.4.
     pub version: u32,
     pub target: String,
-    pub files: BTreeMap<u32, String>,
+    pub files: SortedMap<u32, String>,
     pub variables: Vec<Variable>,
     pub entries: Vec<Entry>,
 }
@@ -182,11 +183,11 @@ pub fn decode(tree: &fencepost_syntax::ptx::Module) -> (Module, Vec<Diagnostic>)
     let mut module = Module {
         version: 0,
         target: String::new(),
-        files: BTreeMap::new(),
+        files: SortedMap::new(),
         variables: Vec::new(),
         entries: Vec::new(),
     };
-    let mut defined = BTreeSet::new();
+    let mut defined = HashSet::new();
     for item in &tree.items {
         if let Item::Directive { name, text } = &item.node {
             directives::of_module(&mut module, (name, text, item.span), &mut defined, &mut diagnostics);
@@ -213,7 +214,7 @@ pub fn decode(tree: &fencepost_syntax::ptx::Module) -> (Module, Vec<Diagnostic>)
 
 /// Entries of one name: a launch could mean either.
 fn twice(tree: &fencepost_syntax::ptx::Module, diagnostics: &mut Vec<Diagnostic>) {
-    let mut names = BTreeSet::new();
+    let mut names = HashSet::new();
     for item in &tree.items {
         if let Item::Function { kind: FunctionKind::Entry, name, body, .. } = &item.node
             && !body.is_empty()

@@ -1,7 +1,8 @@
 //! A launch file to begin with, from the entry and from what its compiler says about it.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
+
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::code::op::{Access, Op, Order, Scope, Source, Space};
 use crate::code::ty::Kind;
@@ -48,7 +49,7 @@ pub fn template(entry: &Entry) -> String {
 
 /// One or two CTAs or clusters, a buffer per pointer.
 pub fn from_facts(entry: &Entry, facts: &Facts) -> Template {
-    let mut writer = Writer { text: String::new(), guessed: Vec::new(), maps: 0, tensors: BTreeMap::new() };
+    let mut writer = Writer { text: String::new(), guessed: Vec::new(), maps: 0, tensors: SortedMap::new() };
     writer.sizes(entry, facts);
     for (index, parameter) in entry.parameters.iter().enumerate() {
         if is_pointer(entry, parameter) || is_map(parameter) {
@@ -104,7 +105,7 @@ struct Writer {
     guessed: Vec<String>,
     maps: usize,
     /// How many tensor maps are of which tensor.
-    tensors: BTreeMap<String, usize>,
+    tensors: SortedMap<String, usize>,
 }
 
 impl Writer {

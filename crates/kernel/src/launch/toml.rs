@@ -1,6 +1,6 @@
 //! The part of TOML that launch files use: tables, arrays of tables, inline tables, arrays, strings, numbers, booleans.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Value {
@@ -22,7 +22,7 @@ impl Value {
     }
 }
 
-pub(super) type Table = BTreeMap<String, Value>;
+pub(super) type Table = SortedMap<String, Value>;
 
 /// What is wrong, and on which line.
 #[derive(Clone, PartialEq, Eq, Debug)]

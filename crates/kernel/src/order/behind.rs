@@ -4,7 +4,7 @@
 //! the read either, which then might have returned what it wrote. So of each access it is kept which reads are forgotten
 //! behind it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 
 use super::clock::Lane;
 use super::record::{Record, RecordId};
@@ -36,7 +36,7 @@ impl Behind {
         mut comes_before: impl FnMut(RecordId, Lane) -> bool,
     ) -> Vec<RecordId> {
         let Some(first) = self.forgotten.get(&access) else { return Vec::new() };
-        let (mut open, mut seen, mut found, mut kept) = (first.clone(), BTreeSet::new(), Vec::new(), Vec::new());
+        let (mut open, mut seen, mut found, mut kept) = (first.clone(), HashSet::new(), Vec::new(), Vec::new());
         while let Some((read, lanes)) = open.pop() {
             if !seen.insert((read, lanes)) {
                 continue;

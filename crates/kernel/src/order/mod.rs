@@ -13,8 +13,10 @@ pub mod record;
 mod shadow;
 mod views;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
+
+use fencepost_syntax::sorted::SortedSet;
 
 use behind::Behind;
 use clock::{Lane, Object, Time, Warp};
@@ -91,9 +93,9 @@ pub struct Order {
     memo: Memo,
     pub races: BTreeMap<RaceKey, Race>,
     /// Races if a compare-and-swap swaps that has failed in this run.
-    pub swap_races: BTreeSet<SwapRace>,
+    pub swap_races: SortedSet<SwapRace>,
     /// Two accesses of which it is not known whether an observation orders them: more of those than are kept.
-    pub capped: BTreeSet<(Pc, Pc, Cap)>,
+    pub capped: SortedSet<(Pc, Pc, Cap)>,
     /// More accesses than are kept: some were forgotten that a later one might race with.
     pub crowded: bool,
     /// Regions that are accessed through other proxies than the generic one; of the others less is kept.
@@ -151,8 +153,8 @@ impl Order {
             behind: Behind::default(),
             memo: Memo::new(),
             races: BTreeMap::new(),
-            swap_races: BTreeSet::new(),
-            capped: BTreeSet::new(),
+            swap_races: SortedSet::new(),
+            capped: SortedSet::new(),
             crowded: false,
             mixed,
             cells_checked: 0,

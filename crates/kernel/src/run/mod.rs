@@ -22,8 +22,10 @@ mod turns;
 mod warp;
 pub mod watch;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
+
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::code::op::{Op, Pc, Register, Space};
 use crate::code::{Entry, Instruction, Module, SPECIALS, Skip};
@@ -68,7 +70,7 @@ pub struct Options {
     /// Warp instructions in all.
     pub steps: u64,
     /// For [`Credit::Flags`]: where strong reads ask that decide something, as an earlier run has found.
-    pub places: Rc<BTreeSet<Place>>,
+    pub places: Rc<SortedSet<Place>>,
     /// For [`Credit::Flags`]: the case that is looked at.
     pub last: Rc<Last>,
     /// For [`Credit::Flags`]: where threads take turns, and who is first.
@@ -118,10 +120,10 @@ pub struct Run<'a> {
     released_at: HashMap<(u32, Region, u64), Vec<Rc<Message>>>,
     /// What `fence.sc` has published so far, by CTA and scope.
     sc_fences: Vec<Rc<Message>>,
-    findings: BTreeMap<(u8, Pc, u32), Finding>,
-    doubts: BTreeSet<Doubt>,
+    findings: SortedMap<(u8, Pc, u32), Finding>,
+    doubts: SortedSet<Doubt>,
     /// What this run takes for granted.
-    assumed: BTreeSet<&'static str>,
+    assumed: SortedSet<&'static str>,
     covered: Covered,
     stopped: bool,
     /// How many instructions there were before an access out of bounds.
@@ -132,7 +134,7 @@ pub struct Run<'a> {
     seen: HashMap<usize, turns::repeat::Seen>,
     /// Clusters that have not started, in a kernel that asks for their work; CTAs that have looked at a refusal.
     not_started: VecDeque<u32>,
-    refused: BTreeSet<Cta>,
+    refused: SortedSet<Cta>,
     /// Registers of `wgmma`; empty where there is none.
     of_products: Vec<bool>,
     /// The instruction under way is one of some lanes of the warp only.
@@ -144,13 +146,13 @@ pub struct Run<'a> {
     /// Accesses to the shared memory of other CTAs.
     overs: over::Overs,
     /// Instructions of which several lanes synchronise through memory, credited or not.
-    flags: BTreeSet<Pc>,
+    flags: SortedSet<Pc>,
     flags_of: flag::Flags,
     /// Where each strong read has read, by its number among the sources of taint.
     asked: Vec<(u32, Place)>,
     /// When each warp passed a wait for an mbarrier, by instruction.
     passes: HashMap<(u32, Pc), Vec<u32>>,
-    late: BTreeSet<Late>,
+    late: SortedSet<Late>,
     /// The wait that was held back may go on.
     released: bool,
     timeline: Option<Box<watch::Timeline>>,
@@ -162,24 +164,24 @@ pub struct Run<'a> {
 /// What came out of a run.
 pub struct Outcome {
     pub findings: Vec<Finding>,
-    pub doubts: BTreeSet<Doubt>,
+    pub doubts: SortedSet<Doubt>,
     /// Where the warps stood when a limit ended the run.
     pub stopped_at: Vec<Stuck>,
-    pub assumed: BTreeSet<&'static str>,
+    pub assumed: SortedSet<&'static str>,
     pub covered: Covered,
     pub order: Order,
     /// Threads synchronised through memory.
-    pub flags: BTreeSet<Pc>,
+    pub flags: SortedSet<Pc>,
     /// What strong reads have read that decided something.
-    pub places: BTreeSet<Place>,
+    pub places: SortedSet<Place>,
     /// Places whose tickets decide something, with the lanes that take them.
-    pub tickets: BTreeMap<Place, BTreeSet<(u32, u32)>>,
+    pub tickets: SortedMap<Place, SortedSet<(u32, u32)>>,
     /// Places that were looked after ([`Options::places`]), and how threads take turns at them.
-    pub looked_after: Rc<BTreeSet<Place>>,
-    pub kinds: BTreeMap<Place, Turn>,
+    pub looked_after: Rc<SortedSet<Place>>,
+    pub kinds: SortedMap<Place, Turn>,
     pub taken: Taken,
     /// Waits that the next phase may overtake.
-    pub late: BTreeSet<Late>,
+    pub late: SortedSet<Late>,
     /// What lies in the buffers at the end, and in the variables of the module behind them.
     pub memory: Vec<Contents>,
     pub timeline: Option<Box<watch::Timeline>>,
@@ -225,26 +227,26 @@ impl<'a> Run<'a> {
             messages: HashMap::new(),
             released_at: HashMap::new(),
             sc_fences: Vec::new(),
-            findings: BTreeMap::new(),
-            doubts: BTreeSet::new(),
-            assumed: BTreeSet::new(),
+            findings: SortedMap::new(),
+            doubts: SortedSet::new(),
+            assumed: SortedSet::new(),
             covered: Covered::default(),
             stopped: false,
             faulted: None,
             loud: 0,
             seen: HashMap::new(),
             not_started: VecDeque::new(),
-            refused: BTreeSet::new(),
+            refused: SortedSet::new(),
             of_products: matrix::registers::of_products(&entry.code, entry.registers),
             apart: false,
             blocking: None,
             exits: vec![Known::default(); ctas as usize],
             overs: over::Overs::default(),
-            flags: BTreeSet::new(),
+            flags: SortedSet::new(),
             flags_of: flag::Flags::new(&options.places, &options.last, options.credit == Credit::Flags),
             asked: Vec::new(),
             passes: HashMap::new(),
-            late: BTreeSet::new(),
+            late: SortedSet::new(),
             released: false,
             timeline: None,
             early: None,

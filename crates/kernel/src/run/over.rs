@@ -8,6 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
+use fencepost_syntax::sorted::SortedMap;
+
 use super::register_reads::{AccessId, Dependency, Sets};
 use super::{Credit, Run};
 use crate::code::Instruction;
@@ -28,9 +30,9 @@ struct Access {
     /// It is made again before anything else is done.
     repeated: bool,
     /// Where it was observed by another CTA, or its value used: it is over for whoever comes behind.
-    over: BTreeMap<(Warp, Lane), Time>,
+    over: SortedMap<(Warp, Lane), Time>,
     /// The same in this run only.
-    seen: BTreeMap<(Warp, Lane), Time>,
+    seen: SortedMap<(Warp, Lane), Time>,
 }
 
 /// What whoever observes a write comes after.
@@ -104,7 +106,7 @@ impl Overs {
             let next = self.accesses.len() as AccessId;
             // The two halves of an atomic operation are one.
             if *self.index.entry((record.warp, lane, record.time, at)).or_insert(next) == next {
-                let (over, seen) = (BTreeMap::new(), BTreeMap::new());
+                let (over, seen) = (SortedMap::new(), SortedMap::new());
                 self.accesses.push(Access { owner, record: id, lane, repeated: false, over, seen });
             }
         }

@@ -11,6 +11,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use fencepost_syntax::sorted::SortedSet;
+
 use super::Run;
 use super::taint::Read;
 use crate::code::op::Pc;
@@ -26,9 +28,9 @@ type Swap = (u32, Pc);
 #[derive(Default)]
 struct Attempts {
     /// As strong reads.
-    reads: BTreeSet<u32>,
+    reads: SortedSet<u32>,
     /// What they have compared depends on this.
-    taints: BTreeSet<Taint>,
+    taints: SortedSet<Taint>,
 }
 
 /// Why what lies in memory is not determined.
@@ -141,7 +143,7 @@ impl Run<'_> {
 
     /// Which swaps may succeed in another execution, and what depends on them.
     pub(super) fn check_swaps(&mut self) {
-        let mut may_swap: BTreeSet<Swap> = BTreeSet::new();
+        let mut may_swap: SortedSet<Swap> = SortedSet::new();
         loop {
             let before = may_swap.len();
             for (swap, attempts) in &self.swaps.failed {

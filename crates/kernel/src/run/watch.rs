@@ -1,7 +1,7 @@
 //! What somebody outside wants to see of a run besides its answer: a timeline for the picture of a pipeline, and which
 //! accesses a dependent launch makes before it has waited for the launch before it. Neither changes the run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use super::Run;
 use super::warp::lanes;
@@ -16,11 +16,11 @@ use crate::order::{Cta, Region, Views};
 pub struct Timeline {
     pub cta: Cta,
     /// Which accesses there were in which stretch of time.
-    pub acts: BTreeMap<(u32, Act, Pc), Deed>,
+    pub acts: SortedMap<(u32, Act, Pc), Deed>,
     /// Operations on mbarriers, by stretch, address and kind.
-    pub marks: BTreeMap<(u32, u64, Mark, Pc), u64>,
+    pub marks: SortedMap<(u32, u64, Mark, Pc), u64>,
     /// Waits for groups of asynchronous operations.
-    pub waits: BTreeMap<(u32, Pc), u64>,
+    pub waits: SortedMap<(u32, Pc), u64>,
     /// What ended each stretch.
     pub ends: Vec<End>,
     /// There was more than is kept.
@@ -106,8 +106,8 @@ impl Timeline {
 pub struct Early {
     object: Object,
     /// CTAs of which some thread has waited, and those that let dependent launches start before they knew.
-    waiting: BTreeSet<Cta>,
-    premature: BTreeSet<Cta>,
+    waiting: SortedSet<Cta>,
+    premature: SortedSet<Cta>,
     pub accesses: Vec<EarlyAccess>,
     /// There were more.
     pub cut: bool,

@@ -4,8 +4,9 @@
 //! Two threads stand for any number: whoever takes the lock reads from the one who gave it back last, and nobody else
 //! does. So sections follow each other in a chain, and that each link orders is a matter of two threads.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::code::Entry;
 use crate::code::op::{Access, Atomic, Op, Order, Pc, Scope};
@@ -49,17 +50,17 @@ const MOST: usize = 16;
 /// Fences on one side of a section. The check of a slice has no clock: it is small because the slice is.
 const MOST_FENCES: usize = 4;
 
-pub(super) type Slices = BTreeSet<Pair>;
+pub(super) type Slices = SortedSet<Pair>;
 
 /// The pairs of sections that a run has. False if one of them has a form that is not written here.
 pub(super) fn add(
     slices: &mut Slices,
     entry: &Entry,
     launch: &Launch,
-    places: &BTreeMap<Place, Turn>,
+    places: &SortedMap<Place, Turn>,
     taken: &Taken,
 ) -> bool {
-    let mut sections: BTreeMap<Place, Vec<(&Section, Role)>> = BTreeMap::new();
+    let mut sections: SortedMap<Place, Vec<(&Section, Role)>> = SortedMap::new();
     for section in &taken.sections {
         let Some(give) = section.give.filter(|_| section.own) else { return false };
         let role = Role {
@@ -74,7 +75,7 @@ pub(super) fn add(
     for (place, sections) in &sections {
         let Some(Turn::Lock { free, held }) = places.get(place).copied() else { continue };
         // One of each kind in a CTA stands for the others of that CTA.
-        let kinds: BTreeSet<(u32, &Role, u32, u32)> =
+        let kinds: SortedSet<(u32, &Role, u32, u32)> =
             sections.iter().map(|(own, role)| (own.cta, role, own.warp, own.lane)).collect();
         for (index, (cta, role, warp, lane)) in kinds.iter().enumerate() {
             let others = kinds.iter().skip(index + 1).filter(|(_, _, other, of)| (other, of) != (warp, lane));
@@ -84,10 +85,13 @@ pub(super) fn add(
                 let distance = distance(launch, *cta, *other_cta);
                 let is_shared = matches!(place.0, Region::Shared(_));
                 slices.insert(Pair { roles, distance, is_shared, size: place.2, free, held });
+                if slices.len() > MOST {
+                    return false;
+                }
             }
         }
     }
-    !taken.cut && slices.len() <= MOST && slices.iter().all(|pair| pair.can_be_written(entry))
+    !taken.cut && slices.iter().all(|pair| pair.can_be_written(entry))
 }
 
 fn distance(launch: &Launch, a: u32, b: u32) -> Distance {

@@ -3,8 +3,9 @@
 //! The runs are the leaves of a tree: each run says how many threads it could have let go at each choice, and the next
 //! one takes the next of them at the last choice that has one.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use super::litmus;
 use crate::code::{Entry, Module};
@@ -48,9 +49,9 @@ fn orders_of(
     entry: &Entry,
     launch: &Launch,
     before: &Outcome,
-    places: &BTreeMap<Place, Turn>,
+    places: &SortedMap<Place, Turn>,
     options: &Options,
-) -> Result<Found, BTreeSet<Place>> {
+) -> Result<Found, SortedSet<Place>> {
     if places.is_empty() || !may_be_combined(places) {
         return Ok(Found::Open);
     }
@@ -94,7 +95,7 @@ fn orders_of(
 
 /// Locks are waited for, so whatever comes behind them depends on them; two queues may see the threads in orders that no
 /// interleaving has.
-fn may_be_combined(places: &BTreeMap<Place, Turn>) -> bool {
+fn may_be_combined(places: &SortedMap<Place, Turn>) -> bool {
     places.len() == 1 || places.values().all(|kind| matches!(kind, Turn::Lock { .. }))
 }
 

@@ -6,8 +6,10 @@
 //! came before and against another round, and must lie before the end of the round for every thread of the CTA:
 //! then it lies before all that comes behind.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::rc::Rc;
+
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use super::super::Run;
 use super::super::synchronise::barrier::Named;
@@ -74,11 +76,11 @@ type Groups = Vec<(u32, Rc<Views>)>;
 
 /// What is put back, besides what memory and symbols undo themselves. Warps from the moment on at which they may move.
 struct State {
-    warps: BTreeMap<usize, (Warp, Groups)>,
+    warps: SortedMap<usize, (Warp, Groups)>,
     barriers: HashMap<(Cta, u32), Named>,
-    findings: BTreeMap<(u8, Pc, u32), Finding>,
-    doubts: BTreeSet<Doubt>,
-    flags: BTreeSet<Pc>,
+    findings: SortedMap<(u8, Pc, u32), Finding>,
+    doubts: SortedSet<Doubt>,
+    flags: SortedSet<Pc>,
     covered: Covered,
     questions: usize,
     decisions: usize,
@@ -107,9 +109,9 @@ impl Run<'_> {
         index: usize,
         lane: u32,
         now: u64,
-        values: &BTreeSet<u64>,
-    ) -> (BTreeSet<u64>, Stuck) {
-        let (mut again, mut stuck) = (BTreeSet::new(), Stuck::Nowhere);
+        values: &SortedSet<u64>,
+    ) -> (SortedSet<u64>, Stuck) {
+        let (mut again, mut stuck) = (SortedSet::new(), Stuck::Nowhere);
         // What leads the same way as a value that was tried is not tried.
         let mut tried: Vec<Tried> = Vec::new();
         for value in std::iter::once(&now).chain(values.iter().filter(|value| **value != now)) {
@@ -156,7 +158,7 @@ impl Run<'_> {
     /// Two rounds in which accesses are checked: those of a round are ordered with those of the round before it too.
     fn checked_rounds(&mut self, warp: usize, index: usize, lane: u32, value: u64, dry: &Ghost) -> (End, Ghost) {
         let region = Region::Shared(self.warps[warp].cta);
-        let ranges: BTreeSet<(u64, u64)> = dry.accesses.iter().map(|own| (own.start, own.len)).collect();
+        let ranges: SortedSet<(u64, u64)> = dry.accesses.iter().map(|own| (own.start, own.len)).collect();
         let cells: Vec<_> = ranges.iter().map(|(start, len)| self.order.save_cells(region, *start, *len)).collect();
         let ended = self.round(warp, index, lane, value, false);
         cells.into_iter().for_each(|cells| self.order.restore_cells(region, cells));
@@ -168,8 +170,8 @@ impl Run<'_> {
         if ghost.accesses.is_empty() {
             return true;
         }
-        let mut last: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-        last.extend(ghost.accesses.iter().map(|own| ((own.warp, own.lane), own.time)));
+        let last: SortedMap<(u32, u32), u32> =
+            ghost.accesses.iter().map(|own| ((own.warp, own.lane), own.time)).collect();
         let first = self.warps[ghost.warp].cta * self.warps_per_cta;
         (first..first + self.warps_per_cta).all(|warp| {
             let alive = self.warps[warp as usize].alive();
@@ -222,7 +224,7 @@ impl Run<'_> {
     fn save(&mut self, warp: usize) {
         self.overs.begin_round();
         let cta = self.warps[warp].cta;
-        let warps = BTreeMap::from([(warp, (self.warps[warp].clone(), self.order.all_groups(warp as u32)))]);
+        let warps = SortedMap::from([(warp, (self.warps[warp].clone(), self.order.all_groups(warp as u32)))]);
         let barriers = self.barriers.iter().filter(|((own, _), _)| *own == cta);
         let state = State {
             warps,

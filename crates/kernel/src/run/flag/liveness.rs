@@ -2,8 +2,6 @@
 //!
 //! Of an instruction that is not known here, every register counts as read: more is live then, never less.
 
-use std::collections::BTreeSet;
-
 use crate::code::Instruction;
 use crate::code::op::{Op, Pc, Register, Source};
 
@@ -58,12 +56,12 @@ pub(in crate::run) fn in_one_loop(code: &[Instruction], a: Pc, b: Pc) -> bool {
 }
 
 fn reaches(code: &[Instruction], from: Pc, to: Pc) -> bool {
-    let (mut seen, mut open) = (BTreeSet::new(), successors(code, from as usize));
+    let (mut seen, mut open) = (vec![false; code.len()], successors(code, from as usize));
     while let Some(pc) = open.pop() {
         if pc == to {
             return true;
         }
-        if seen.insert(pc) {
+        if !std::mem::replace(&mut seen[pc as usize], true) {
             open.extend(successors(code, pc as usize));
         }
     }

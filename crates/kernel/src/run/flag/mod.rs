@@ -13,10 +13,12 @@ pub(super) mod symbol;
 pub(super) mod turn;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use std::collections::BTreeMap;
+
 use fencepost_syntax::limits;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use super::Run;
 use super::over::Carry;
@@ -38,7 +40,7 @@ use turn::{Turn, Uses, Written};
 pub type Place = (Region, u64, u8);
 
 /// Of each place whose tickets decide, the warp and lane that takes the last one.
-pub type Last = BTreeMap<Place, (u32, u32)>;
+pub type Last = SortedMap<Place, (u32, u32)>;
 
 /// A write: its place, and its number there.
 type WriteId = ((Region, u64), usize);
@@ -53,7 +55,7 @@ struct Wrote {
     /// What the writer knew.
     known: View,
     /// Writes of the place that a read before it has observed: causality order has those too (8.9.5).
-    observed: BTreeSet<usize>,
+    observed: SortedSet<usize>,
     scope: Option<Scope>,
     messages: Vec<Rc<Message>>,
     /// What whoever observes it comes after.
@@ -78,7 +80,7 @@ struct Log {
     last: Option<(u32, u32)>,
     uses: Uses,
     /// Whether the value behind so many first writes is the same in every order, where somebody has asked.
-    settled: RefCell<BTreeMap<usize, bool>>,
+    settled: RefCell<SortedMap<usize, bool>>,
 }
 
 /// A strong read of one lane.
@@ -91,16 +93,16 @@ struct Question {
     cta: Cta,
     scope: Scope,
     known: View,
-    observed: BTreeSet<usize>,
+    observed: SortedSet<usize>,
     value: u64,
     /// Values with which the lane comes back and asks again.
-    again: BTreeSet<u64>,
+    again: SortedSet<u64>,
     /// It is an atomic operation.
     atomic: bool,
     /// What the lane was told.
     told: Told,
     /// In a ghost: the values that it is given, one after the other.
-    forced: Option<BTreeSet<u64>>,
+    forced: Option<SortedSet<u64>>,
 }
 
 /// A branch, an address or an operand of a synchronisation that depends on strong reads.
@@ -124,7 +126,7 @@ struct Fence {
 pub(super) struct Flags {
     /// Off in runs that credit nothing, or all that they see.
     on: bool,
-    logs: BTreeMap<(Region, u64), (u8, Log)>,
+    logs: SortedMap<(Region, u64), (u8, Log)>,
     questions: Vec<Question>,
     decisions: Vec<Decision>,
     pub(super) symbols: Symbols,
@@ -150,7 +152,7 @@ struct Asker {
     /// It is stuck with some value, or was.
     halted: Option<Halted>,
     /// Of the question that it is about to ask: values that lead back to it.
-    again: BTreeSet<u64>,
+    again: SortedSet<u64>,
 }
 
 /// A question before it is asked: the instruction, the place, and how many writes that has.
@@ -170,7 +172,7 @@ const MOST_FENCES: usize = 100_000;
 const MOST_WRITES: usize = 4096;
 
 impl Flags {
-    pub(super) fn new(places: &BTreeSet<Place>, last: &Last, on: bool) -> Flags {
+    pub(super) fn new(places: &SortedSet<Place>, last: &Last, on: bool) -> Flags {
         let log = |place: &Place| Log { last: last.get(place).copied(), ..Log::default() };
         let logs = places.iter().map(|place| ((place.0, place.1), (place.2, log(place)))).collect();
         Flags { on, logs, ..Flags::default() }
@@ -208,7 +210,7 @@ impl Question {
 
 impl Log {
     /// Writes that reads before this have observed.
-    fn observed(&self, known: &Clock, place: (u32, u32, u32)) -> BTreeSet<usize> {
+    fn observed(&self, known: &Clock, place: (u32, u32, u32)) -> SortedSet<usize> {
         let before = self.told.iter().filter(|(read, _)| knows(known, place, *read));
         before.flat_map(|(_, writes)| writes.iter().copied()).collect()
     }
@@ -249,10 +251,10 @@ impl Log {
     }
 
     /// The lanes of which one takes the last ticket: each takes one.
-    fn takers(&self) -> BTreeSet<(u32, u32)> {
+    fn takers(&self) -> SortedSet<(u32, u32)> {
         let all = self.writes.iter().filter(|write| matches!(write.change, Change::Modify { .. }));
-        let takers: BTreeSet<(u32, u32)> = all.clone().map(|write| (write.warp, write.lane)).collect();
-        if takers.len() == all.count() { takers } else { BTreeSet::new() }
+        let takers: SortedSet<(u32, u32)> = all.clone().map(|write| (write.warp, write.lane)).collect();
+        if takers.len() == all.count() { takers } else { SortedSet::new() }
     }
 
     /// The largest number of first writes, at most `most`, that come before all others.
@@ -289,7 +291,8 @@ impl Log {
             passed.push(to);
             to = from;
         }
-        self.settled.borrow_mut().extend(passed.into_iter().map(|to| (to, settled)));
+        // The smallest first: those before it are there already.
+        self.settled.borrow_mut().extend(passed.into_iter().rev().map(|to| (to, settled)));
         settled
     }
 
@@ -341,7 +344,7 @@ impl Log {
         });
         // Of each prefix that ends the wait, the writes that are observed for certain.
         let ends = found.states.iter().filter(|state| !question.again.contains(&state.value));
-        let chains: BTreeSet<Vec<usize>> = ends
+        let chains: SortedSet<Vec<usize>> = ends
             .map(|state| (0..free.len()).filter(|at| state.seen[found.class_of[*at]]).map(|at| free[at]).collect())
             .collect();
         let mut told = Told::default();
@@ -546,7 +549,7 @@ impl Run<'_> {
         let known = Rc::clone(&self.order.views(warp as u32, lane).known.base.threads);
         let (time, cta) = (self.order.time(warp as u32), self.warps[warp].cta);
         let log = self.flags_of.logs.get(&(place.0, place.1));
-        let observed = log.map_or_else(BTreeSet::new, |(_, log)| log.observed(&known, (warp as u32, lane, time + 1)));
+        let observed = log.map_or_else(SortedSet::new, |(_, log)| log.observed(&known, (warp as u32, lane, time + 1)));
         Question {
             pc,
             place,
@@ -558,7 +561,7 @@ impl Run<'_> {
             known,
             observed,
             value,
-            again: BTreeSet::new(),
+            again: SortedSet::new(),
             atomic: false,
             told: Told::default(),
             forced: None,
@@ -582,7 +585,7 @@ impl Run<'_> {
         let given = self.flags_of.ghost.as_ref().and_then(|ghost| ghost.given(warp, lane));
         if let Some(given) = given {
             question.value = given;
-            question.forced = Some(BTreeSet::from([given]));
+            question.forced = Some(SortedSet::from([given]));
         } else {
             let asker = self.flags_of.askers.get_mut(&(warp as u32, lane));
             question.again = asker.map(|own| std::mem::take(&mut own.again)).unwrap_or_default();
@@ -798,8 +801,8 @@ impl Run<'_> {
     }
 
     /// Places whose tickets decide something, with the lanes that take them.
-    pub(super) fn tickets(&self) -> BTreeMap<Place, BTreeSet<(u32, u32)>> {
-        let mut tickets = BTreeMap::new();
+    pub(super) fn tickets(&self) -> SortedMap<Place, SortedSet<(u32, u32)>> {
+        let mut tickets = SortedMap::new();
         for decision in &self.flags_of.decisions {
             for read in self.flags_of.symbols.reads(decision.node) {
                 let Some(question) = self.flags_of.questions.get(*read as usize) else { continue };
@@ -813,7 +816,7 @@ impl Run<'_> {
     }
 
     /// How threads take turns at the places that are looked after, where they do nothing else there.
-    pub(super) fn turn_kinds(&self) -> BTreeMap<Place, Turn> {
+    pub(super) fn turn_kinds(&self) -> SortedMap<Place, Turn> {
         let logs = self.flags_of.logs.iter().filter(|(_, (_, log))| !log.unknown);
         logs.filter_map(|(key, (size, log))| Some(((key.0, key.1, *size), log.uses.kind(log.start)?))).collect()
     }
@@ -824,9 +827,9 @@ impl Run<'_> {
             return;
         }
         let decisions = self.flags_of.decisions.iter();
-        let deciding: BTreeSet<QuestionId> =
+        let deciding: SortedSet<QuestionId> =
             decisions.flat_map(|decision| self.flags_of.symbols.reads(decision.node).iter().copied()).collect();
-        let mut doubts = BTreeSet::new();
+        let mut doubts = SortedSet::new();
         let mut values: Vec<Option<Vec<u64>>> = Vec::with_capacity(self.flags_of.questions.len());
         for (id, question) in self.flags_of.questions.iter().enumerate() {
             // Of a read that decided nothing, did not wait and was told nothing, any value will do.
@@ -877,7 +880,7 @@ impl Run<'_> {
         let waits = states.iter().any(|state| state.full && question.again.contains(&state.value));
         let told = log.told_by_all(question, &possible, self.launch.ctas_per_cluster());
         let ends = states.iter().map(|state| state.value).filter(|value| !question.again.contains(value));
-        let ends: BTreeSet<u64> = ends.collect();
+        let ends: SortedSet<u64> = ends.collect();
         // What this run has read is one of them.
         let values = ends.contains(&question.value).then(|| ends.into_iter().collect());
         (values, !waits && told.includes(&question.told))
@@ -992,7 +995,7 @@ impl Run<'_> {
         // The instruction that asks has not been counted yet.
         question.time += 1;
         let Some((found, _)) = log.possible(&question) else { return Answer::Unclear };
-        let mut values: BTreeSet<u64> = found.states.iter().map(|state| state.value).collect();
+        let mut values: SortedSet<u64> = found.states.iter().map(|state| state.value).collect();
         values.insert(now);
         let (again, stuck) = self.try_values(warp, index, lane, now, &values);
         let moved = self.moved(warp, stuck);

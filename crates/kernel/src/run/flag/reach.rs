@@ -4,9 +4,10 @@
 //! that do the same and have the same neighbours in K are counted, not told apart: of n threads that add 1 there are n + 1
 //! prefixes, not 2^n.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashSet;
 
 use fencepost_syntax::limits;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::code::op::Atomic;
 use crate::code::ty::Ty;
@@ -58,7 +59,7 @@ struct Class {
     size: u16,
     change: Change,
     must: bool,
-    before: BTreeSet<usize>,
+    before: SortedSet<usize>,
 }
 
 /// None: too many to look at, or a result that is not computed.
@@ -73,9 +74,9 @@ pub(super) fn reach(start: u64, elements: &[Element], before: &dyn Fn(usize, usi
     }
     // Counts of each class; counts at the last plain store; the value.
     let empty = vec![0u16; classes.len()];
-    let mut seen: BTreeSet<(Vec<u16>, Vec<u16>, u64)> = BTreeSet::new();
+    let mut seen: HashSet<(Vec<u16>, Vec<u16>, u64)> = HashSet::new();
     let mut open = vec![(empty.clone(), empty, start)];
-    let mut states = BTreeSet::new();
+    let mut states = Vec::new();
     while let Some(state) = open.pop() {
         if !seen.insert(state.clone()) {
             continue;
@@ -87,7 +88,7 @@ pub(super) fn reach(start: u64, elements: &[Element], before: &dyn Fn(usize, usi
         let there = |class: usize| counts[class] == classes[class].size;
         if (0..classes.len()).all(|class| !classes[class].must || there(class)) {
             let chain = (0..classes.len()).map(|class| counts[class] - base[class] == classes[class].size).collect();
-            states.insert(State { value, seen: chain, full: (0..classes.len()).all(there) });
+            states.push(State { value, seen: chain, full: (0..classes.len()).all(there) });
         }
         for (index, class) in classes.iter().enumerate() {
             if counts[index] == class.size || !class.before.iter().all(|other| there(*other)) {
@@ -100,6 +101,7 @@ pub(super) fn reach(start: u64, elements: &[Element], before: &dyn Fn(usize, usi
             open.push((counts, base, after));
         }
     }
+    let states: SortedSet<State> = states.into_iter().collect();
     Some(Reach { class_of, states: states.into_iter().collect() })
 }
 
@@ -113,7 +115,7 @@ fn fewest(classes: &[Class]) -> usize {
 /// Writes that no order tells apart.
 fn classes(elements: &[Element], before: &dyn Fn(usize, usize) -> bool) -> (Vec<usize>, Vec<Class>) {
     let all = 0..elements.len();
-    let mut found: BTreeMap<(String, Vec<usize>, Vec<usize>), usize> = BTreeMap::new();
+    let mut found: SortedMap<(String, Vec<usize>, Vec<usize>), usize> = SortedMap::new();
     let mut class_of = Vec::with_capacity(elements.len());
     let mut classes: Vec<Class> = Vec::new();
     let mut neighbours = Vec::new();
@@ -123,7 +125,7 @@ fn classes(elements: &[Element], before: &dyn Fn(usize, usize) -> bool) -> (Vec<
         let key = (format!("{element:?}"), preds.clone(), succs);
         let class = *found.entry(key).or_insert(classes.len());
         if class == classes.len() {
-            classes.push(Class { size: 0, change: element.change, must: element.must, before: BTreeSet::new() });
+            classes.push(Class { size: 0, change: element.change, must: element.must, before: SortedSet::new() });
             neighbours.push(preds);
         }
         classes[class].size += 1;

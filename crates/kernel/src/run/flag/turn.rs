@@ -9,7 +9,7 @@
 //! Of a lock that is held every further attempt fails. A round of the loop around it is tried for each attempt as for a
 //! wait for a flag ([`super::ghost`]): it must lead back to the attempt.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use super::super::Run;
 use super::super::taint::Read;
@@ -34,7 +34,7 @@ pub enum Turn {
 /// Where threads take turns, and in which order.
 #[derive(Clone, Default, Debug)]
 pub struct Turns {
-    pub places: BTreeMap<Place, Turn>,
+    pub places: SortedMap<Place, Turn>,
     /// The number of the one who is let go, choice by choice; behind the last of them the first who waits.
     pub choices: Vec<u32>,
 }
@@ -49,7 +49,7 @@ pub struct Taken {
     /// There were more.
     pub cut: bool,
     /// Places at which threads do something else than take turns.
-    pub refused: BTreeSet<Place>,
+    pub refused: SortedSet<Place>,
 }
 
 /// From taking a lock to giving it back.
@@ -162,13 +162,13 @@ impl Uses {
 pub(in crate::run) struct State {
     pub(in crate::run) taken: Taken,
     /// Who holds each lock: the number of the section.
-    holders: BTreeMap<(Region, u64), usize>,
+    holders: SortedMap<(Region, u64), usize>,
     /// Who has operated on each place, with what scope.
-    users: BTreeMap<(Region, u64), BTreeSet<(Cta, Scope)>>,
+    users: SortedMap<(Region, u64), SortedSet<(Cta, Scope)>>,
     /// The operations on queues: who, and when.
     operations: Vec<(u32, u32, u32)>,
     /// Who waited at a queue while how many of them were done.
-    waited: BTreeMap<(usize, u32), usize>,
+    waited: SortedMap<(usize, u32), usize>,
     /// The instruction under way.
     pub(super) pc: Pc,
 }
@@ -290,7 +290,7 @@ impl Run<'_> {
             // A run that credits all that it has seen proves nothing.
             Turn::Lock { .. } if !self.flags_of.on => true,
             Turn::Lock { held, .. } => {
-                let (again, _) = self.try_values(warp, index, lane, held, &BTreeSet::from([held]));
+                let (again, _) = self.try_values(warp, index, lane, held, &SortedSet::from([held]));
                 again.contains(&held)
             }
             Turn::Queue => true,

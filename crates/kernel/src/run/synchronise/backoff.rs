@@ -4,8 +4,9 @@
 //! the lane has just asked, after nothing but computation, clocks and sleep, and none changes what is asked, then the lane waits
 //! either way. Which registers were written on the way depends on time.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::code::Instruction;
 use crate::code::op::{Op, Pc, Register};
@@ -56,7 +57,7 @@ impl Run<'_> {
 
 fn ways_back(code: &[Instruction], branch: Pc, question: Pc) -> Option<Vec<Register>> {
     let asked = &code[question as usize].registers;
-    let (mut ways, mut open, mut written) = (BTreeMap::new(), vec![branch], Vec::new());
+    let (mut ways, mut open, mut written) = (SortedMap::new(), vec![branch], Vec::new());
     while let Some(pc) = open.pop() {
         if pc == question || ways.contains_key(&pc) {
             continue;
@@ -89,7 +90,7 @@ fn ways_back(code: &[Instruction], branch: Pc, question: Pc) -> Option<Vec<Regis
 
 /// Whether one way from the branch leads to the question, after nothing but computation, clocks and sleep.
 pub(in crate::run) fn may_lead_back(code: &[Instruction], branch: Pc, question: Pc) -> bool {
-    let (mut seen, mut open) = (BTreeSet::new(), vec![branch]);
+    let (mut seen, mut open) = (SortedSet::new(), vec![branch]);
     while let Some(pc) = open.pop() {
         if pc == question {
             return true;

@@ -1,7 +1,9 @@
 //! Named barriers of a CTA and the barrier of a cluster (9.7.15.1, 9.7.15.3).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
+
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::code::op::{Order, Pc, Reduction, Scope, Source};
 use crate::memory::Taint;
@@ -24,7 +26,7 @@ pub(in crate::run) struct Named {
     /// Without a number of threads: all of the CTA, as far as they are alive.
     all: bool,
     /// Of each warp that has arrived in this generation, the lanes that have not been counted as a whole warp.
-    lanes: BTreeMap<usize, u32>,
+    lanes: SortedMap<usize, u32>,
     arrived: u32,
     /// Of them, those that wait.
     waiters: u32,
@@ -132,7 +134,7 @@ impl Run<'_> {
                     generation: 0,
                     expected: 0,
                     all: false,
-                    lanes: BTreeMap::new(),
+                    lanes: SortedMap::new(),
                     arrived: 0,
                     waiters: 0,
                     known: None,

@@ -5,7 +5,7 @@
 //! due to the election decides who goes where, and nothing else. In a run with the first lane elected, what lane 0 does for
 //! another reason looks like the work of the elected lane. It does not in the run with the last, so both must pass.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::code::op::{Access, Op, Order, Register, Source, Space};
 use crate::code::{Entry, Guard, Instruction};
@@ -26,7 +26,7 @@ pub struct Elected {
     /// Each lane may do something else where it is elected.
     pub matters: bool,
     /// The lanes among which one was.
-    pub masks: BTreeSet<u32>,
+    pub masks: SortedSet<u32>,
     /// Lanes that stand for all.
     pub stand: u32,
     /// All lanes of each warp are alike.

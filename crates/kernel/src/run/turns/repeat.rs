@@ -6,7 +6,7 @@
 //! about (waits for mbarriers, whose first answer is a choice of this engine, and clocks) end a comparison: a loop with
 //! one of them is never called endless.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use crate::code::op::{Op, Pc, Space};
 use crate::order::Cta;
@@ -66,7 +66,7 @@ pub(in crate::run) struct Seen {
 #[derive(Default)]
 pub(super) struct Rounds {
     states: Vec<(usize, State)>,
-    barriers: BTreeMap<(Cta, u32), Named>,
+    barriers: HashMap<(Cta, u32), Named>,
     memory: (u64, u64),
     loud: u64,
     pub(super) count: u32,
@@ -209,7 +209,7 @@ impl Run<'_> {
         if rounds.count.is_power_of_two() {
             let live = self.warps.iter().enumerate().filter(|(_, own)| !own.is_done());
             rounds.states = live.map(|(index, own)| (index, State::of(own))).collect();
-            rounds.barriers = self.barriers.iter().map(|(key, named)| (*key, named.clone())).collect();
+            rounds.barriers = self.barriers.clone();
         }
         false
     }
