@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use super::record::RecordId;
 use super::views::{Cta, Domain};
 
@@ -145,7 +147,7 @@ impl Shadow {
     /// Every entry of every cell, in no order that means anything.
     pub(super) fn visit(&self, mut see: impl FnMut(Region, u64, &Entry)) {
         let mut pages: Vec<_> = self.pages.iter().collect();
-        pages.sort_by_key(|(key, _)| **key);
+        pages.shared_sort_by_key(|(key, _)| **key);
         for ((region, page), cells) in pages {
             for (index, cell) in cells.iter().enumerate() {
                 let number = page * PAGE as u64 + index as u64;

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use fencepost_syntax::sorted::SortedMap;
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap};
 
 use super::register_reads::{AccessId, Dependency, Sets};
 use super::{Credit, Run};
@@ -350,7 +350,7 @@ impl Run<'_> {
             let is_over = |certainty: Certainty| self.is_shown_over(access, certainty);
             open.extend(left_open(is_over).map(|certainty| (access.owner, access.record, access.lane, certainty)));
         }
-        open.sort_unstable();
+        open.shared_sort();
         for (owner, record, lane, certainty) in open {
             let access = *self.order.record_at(record);
             // What a run looks after in memory it credits only if every execution has it: it tells of itself no more.

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap, SortedSet};
 
 use crate::code::Entry;
 use crate::code::op::{Access, Atomic, Op, Order, Pc, Scope};
@@ -81,7 +81,7 @@ pub(super) fn add(
             let others = kinds.iter().skip(index + 1).filter(|(_, _, other, of)| (other, of) != (warp, lane));
             for (other_cta, other, ..) in others {
                 let mut roles = [(*role).clone(), (*other).clone()];
-                roles.sort();
+                roles.shared_sort();
                 let distance = distance(launch, *cta, *other_cta);
                 let is_shared = matches!(place.0, Region::Shared(_));
                 slices.insert(Pair { roles, distance, is_shared, size: place.2, free, held });

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap, SortedSet};
 
 use super::super::Run;
 use super::super::synchronise::barrier::Named;
@@ -384,7 +384,7 @@ impl Run<'_> {
         };
         let sorted = |warp: &Warp| {
             let mut keys: Vec<_> = warp.fragments.iter().map(key).collect();
-            keys.sort();
+            keys.shared_sort();
             keys
         };
         if before.exited != now.exited

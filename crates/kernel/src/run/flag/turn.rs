@@ -9,7 +9,7 @@
 //! Of a lock that is held every further attempt fails. A round of the loop around it is tried for each attempt as for a
 //! wait for a flag ([`super::ghost`]): it must lead back to the attempt.
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap, SortedSet};
 
 use super::super::Run;
 use super::super::taint::Read;
@@ -274,7 +274,7 @@ impl Run<'_> {
                 }
             }
         }
-        ready.sort_unstable_by_key(|(warp, lane, ..)| (*warp, *lane));
+        ready.shared_sort_by_key(|(warp, lane, ..)| (*warp, *lane));
         let number = self.flags_of.turns.taken.choices.len();
         let chosen = self.options.turns.choices.get(number).copied().unwrap_or(0);
         let Some((warp, lane, index, pc, place, kind)) = ready.get(chosen as usize).copied() else { return false };

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use crate::code::op::{Order, Pc, Place, Register, Scope, Source};
 use crate::order::clock::{Clock, Object, View, waiter};
 use crate::order::record::{Handle, Kind, Path, RecordId, StrandId};
@@ -409,7 +411,7 @@ impl Run<'_> {
     pub(in crate::run) fn check_open_phases(&mut self) {
         let mut doubts = Vec::new();
         let mut open: Vec<&Mbarrier> = self.mbarriers.values().collect();
-        open.sort_by_key(|mbarrier| mbarrier.object);
+        open.shared_sort_by_key(|mbarrier| mbarrier.object);
         open.iter().for_each(|mbarrier| mbarrier.may_be_over(&mut doubts));
         // Bytes in a phase that nobody uses break no rule: the tx-count may be negative.
         let is_wrong = |own: &&&Mbarrier| own.bytes > 0 || (own.bytes < 0 && !own.this.operations.is_empty());

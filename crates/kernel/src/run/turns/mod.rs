@@ -6,6 +6,7 @@ pub(super) mod repeat;
 pub use late::Late;
 
 use fencepost_syntax::limits::{self, Ended};
+use fencepost_syntax::sorted::SharedSort as _;
 
 use crate::code::op::Pc;
 use crate::report::{Cause, Doubt, Finding, Protocol, Stuck, Waiting};
@@ -160,7 +161,7 @@ impl Run<'_> {
         if fragments.len() < 2 {
             return;
         }
-        fragments.sort_by_key(|fragment| fragment.pc);
+        fragments.shared_sort_by_key(|fragment| fragment.pc);
         let mut merged: Vec<Fragment> = Vec::with_capacity(fragments.len());
         for fragment in fragments.drain(..) {
             match merged.last_mut() {

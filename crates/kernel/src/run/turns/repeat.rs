@@ -8,6 +8,8 @@
 
 use std::collections::HashMap;
 
+use fencepost_syntax::sorted::SharedSort as _;
+
 use crate::code::op::{Op, Pc, Space};
 use crate::order::Cta;
 use crate::run::Run;
@@ -46,7 +48,7 @@ fn places(warp: &Warp) -> Vec<(Pc, u32, Option<Block>)> {
         other => other,
     };
     let mut places: Vec<_> = warp.fragments.iter().map(|own| (own.pc, own.mask, block(own))).collect();
-    places.sort_unstable_by_key(|(pc, mask, _)| (*pc, *mask));
+    places.shared_sort_by_key(|(pc, mask, _)| (*pc, *mask));
     places
 }
 
