@@ -5,7 +5,7 @@
 //! asks about. Where either side does not know all its outcomes, nothing is concluded and the test is counted as skipped,
 //! with the reason.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fencepost_machine::explore::Aim;
@@ -17,6 +17,7 @@ use fencepost_program::value::Value;
 use fencepost_report::why::{Undecided, Why};
 use fencepost_report::{Assignment, Number, RaceAnswer, Report, WhyUnknown};
 use fencepost_syntax::litmus::{Comparison, QuestionKind};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::judge::found::Checked;
 use crate::look::outcome::{Observed, observed_terms};
@@ -224,12 +225,14 @@ fn modelled(test: &Test, mut terms: Vec<Term>, bound: u32) -> Vec<Term> {
 }
 
 /// The terms that do not have one value throughout; the others only make outcomes long.
-fn varying(left: &BTreeMap<Assignment, u64>, right: &BTreeMap<Assignment, u64>) -> BTreeSet<Arc<str>> {
-    let mut values: BTreeMap<&Arc<str>, BTreeSet<&Number>> = BTreeMap::new();
+fn varying(left: &BTreeMap<Assignment, u64>, right: &BTreeMap<Assignment, u64>) -> SortedSet<Arc<str>> {
+    // The first value of each, and whether another one is there too.
+    let mut values: SortedMap<&Arc<str>, (&Number, bool)> = SortedMap::new();
     for (name, value) in left.keys().chain(right.keys()).flat_map(|state| &state.0) {
-        values.entry(name).or_default().insert(value);
+        let (first, varies) = values.entry(name).or_insert((value, false));
+        *varies |= *first != value;
     }
-    values.into_iter().filter(|(_, values)| values.len() > 1).map(|(name, _)| name.clone()).collect()
+    values.into_iter().filter(|(_, (_, varies))| *varies).map(|(name, _)| name.clone()).collect()
 }
 
 /// Every outcome of a test, or why they are not all known.
@@ -292,7 +295,7 @@ fn axiomatic(
     if behaviour == Behaviour::Defined {
         known(&report, model)?;
     }
-    let wanted: BTreeSet<Arc<str>> = terms.iter().map(|term| named(test, term).into()).collect();
+    let wanted: SortedSet<Arc<str>> = terms.iter().map(|term| named(test, term).into()).collect();
     let mut states: BTreeMap<Assignment, u64> = BTreeMap::new();
     for outcome in report.outcomes {
         let values = outcome.values.0.into_iter().filter(|(name, _)| wanted.contains(name)).collect();

@@ -59,13 +59,11 @@ pub(crate) fn chosen(given: &[String], choice: &Choice) -> Result<Settings, Exit
         return Err(refuse(&bad.to_string()));
     }
     let unread = |name: &&String| !models.is_empty() && !models.iter().any(|model| model.has_reading(name));
-    match settings.0.keys().find(unread) {
-        Some(name) => {
-            let models: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
-            Err(refuse(&format!("the model {} has no reading `{name}`", models.join(" or "))))
-        }
-        None => Ok(settings),
-    }
+    let refused = settings.0.keys().find(unread).map(|name| {
+        let models: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
+        refuse(&format!("the model {} has no reading `{name}`", models.join(" or ")))
+    });
+    refused.map_or(Ok(settings), Err)
 }
 
 /// A reading that no model of these checks has: it would be ignored in silence.

@@ -3,7 +3,7 @@
 //! Every layer of the judgement takes answers from the one below and gives answers to the one above; a report is written
 //! from them once, at the end ([`crate::write::report`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fencepost_axiom::crash::literal::Crash;
@@ -17,6 +17,7 @@ use fencepost_report::warning::Torn;
 use fencepost_report::why::Why;
 use fencepost_report::{Count, Report, UsedReading};
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::judge::whole::Whole;
 use crate::look::classes::Classes;
@@ -236,9 +237,9 @@ pub struct Answers {
     /// The limit or request that ended the count of executions, or the search for races or for executions that never end.
     pub stopped: Option<Why>,
     /// What becomes of an answer across all readings of the specification, where that is not the answer under the weakest.
-    pub across: BTreeMap<Aspect, Answer>,
+    pub across: SortedMap<Aspect, Answer>,
     /// The races under the strongest readings, where they are known: the others are contested.
-    pub agreed: Option<BTreeSet<RacePlace>>,
+    pub agreed: Option<SortedSet<RacePlace>>,
     pub readings: Vec<UsedReading>,
     /// How often loops were unrolled, if more often than was asked for.
     pub deepened: Option<u32>,
@@ -280,7 +281,7 @@ impl Answers {
             undefined: Vec::new(),
             refused: None,
             stopped: None,
-            across: BTreeMap::new(),
+            across: SortedMap::new(),
             agreed: None,
             readings: Vec::new(),
             deepened: None,

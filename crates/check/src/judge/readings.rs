@@ -8,7 +8,6 @@
 //! the members at their strongest, sets of one point first. The answer is then told under each combination of all values.
 //! Questions, races, termination and protocols are told apart, because they depend on different points.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fencepost_axiom::engine::Goal;
@@ -23,7 +22,7 @@ use fencepost_report::why::{Undecided, Why};
 use fencepost_report::{Race, UsedReading};
 use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
-use fencepost_syntax::sorted::SharedSort as _;
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap, SortedSet};
 
 use crate::budget::Budget;
 use crate::judge::found::{Answers, Aspect, Broken, Checked, Crashed, RacePlace, Raced, Recovered, Shown};
@@ -147,9 +146,9 @@ fn check_readings(test: &Test, model: &LoadedModel, options: &Options) -> Answer
 /// What a run answered, in words.
 #[derive(Clone, Debug)]
 struct Outline {
-    answers: BTreeMap<Aspect, &'static str>,
+    answers: SortedMap<Aspect, &'static str>,
     /// Of races.
-    pairs: BTreeSet<RacePlace>,
+    pairs: SortedSet<RacePlace>,
     /// Those are not all.
     more: bool,
     /// No question has a witness, nothing races, no rule is broken, everything ends.
@@ -256,7 +255,7 @@ pub struct Runs<'a> {
     pub test: &'a Test,
     pub model: &'a LoadedModel,
     pub options: &'a Options,
-    done: BTreeMap<Settings, Outline>,
+    done: SortedMap<Settings, Outline>,
     known: Option<Known>,
 }
 
@@ -315,7 +314,7 @@ fn shown<E: Clone>(findings: &[Answer<E>]) -> Vec<Option<E>> {
 
 impl<'a> Runs<'a> {
     pub fn new(test: &'a Test, model: &'a LoadedModel, options: &'a Options) -> Runs<'a> {
-        Runs { test, model, options, done: BTreeMap::new(), known: None }
+        Runs { test, model, options, done: SortedMap::new(), known: None }
     }
 
     pub fn check(&self, settings: &Settings) -> Checked {

@@ -1,12 +1,11 @@
 //! What keeps a test from being checked or run at all, and the answers that it has then.
 
-use std::collections::BTreeSet;
-
 use fencepost_machine::requests::Architecture;
 use fencepost_program::program::{Feature, LocationRole, Program};
 use fencepost_program::unfold::UnfoldError;
 use fencepost_report::answer::Answer;
 use fencepost_report::why::{Undecided, Why};
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::judge::found::{Answers, CrashAnswers, RecoveryAnswers};
 use crate::model::load::LoadedModel;
@@ -17,7 +16,7 @@ use crate::test::Test;
 /// An instruction without a meaning.
 pub(crate) fn without_meaning(program: &Program) -> Option<Why> {
     let first = program.unsupported.iter().min_by_key(|found| found.span)?;
-    let forms: BTreeSet<&str> = program.unsupported.iter().map(|found| found.what.as_str()).collect();
+    let forms: SortedSet<&str> = program.unsupported.iter().map(|found| found.what.as_str()).collect();
     let more = forms.len() as u64 - 1;
     let more = if more == 0 { String::new() } else { format!(" and {}", crate::phrase::count(more, "more form")) };
     Some(Why::Unsupported { span: first.span, what: format!("{}{more}", first.what) })

@@ -1,11 +1,11 @@
 //! The values of a test whose locations were cut, as the test has them that was asked about: whole values, put together of
 //! their parts, under the names of the whole.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fencepost_program::value::{Type, Value};
 use fencepost_report::{Assignment, Number};
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::test::Test;
 
@@ -16,7 +16,7 @@ pub struct Whole {
     /// The terms of the whole test.
     pub(crate) terms: Vec<WholeTerm>,
     /// By what an address is called in the cut test: what it is called in the whole one.
-    pub(crate) addresses: BTreeMap<String, String>,
+    pub(crate) addresses: SortedMap<String, String>,
 }
 
 /// A term of the whole test: what it is called, and the parts it is now, lowest bytes first.

@@ -16,6 +16,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{EventKind, Trace, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::value::expression::Leaf;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::look::outcome::Reader;
 use crate::look::relations::RelationEvaluator;
@@ -49,7 +50,7 @@ impl CrashModel {
 /// What a crash state is told by: all persistent memory, and the registers that questions about crashes ask for.
 pub fn terms(program: &Program) -> Vec<Term> {
     let asked = program.crash.questions.iter().flat_map(|question| question.condition.terms());
-    let registers: BTreeSet<Term> = asked.filter(|term| matches!(term, Term::Register(..))).collect();
+    let registers: SortedSet<Term> = asked.filter(|term| matches!(term, Term::Register(..))).collect();
     program.persistent().map(Term::Memory).chain(registers).collect()
 }
 

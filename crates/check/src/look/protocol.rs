@@ -18,7 +18,7 @@ use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
 use fencepost_program::{EventId, LocationId};
 use fencepost_report::misuse::Misuse;
 use fencepost_syntax::Span;
-use fencepost_syntax::sorted::SortedMap;
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap};
 
 use crate::look::outcome::Reader;
 
@@ -198,11 +198,12 @@ pub fn history(unfolding: &Unfolding, execution: &Execution, location: LocationI
     let is_write = |event: &EventId| {
         unfolding.events.get(event.index()).is_some_and(|event| event.is_write() && event.location() == Some(location))
     };
-    let mut writes: Vec<EventId> = execution.events.iter().copied().filter(is_write).collect();
     // Coherence is transitively closed: more writes before it is later.
     let before = |event: &EventId| execution.co.iter().filter(|(from, to)| to == event && is_write(from)).count();
-    writes.sort_by_cached_key(|event| (before(event), *event));
-    let state = |event: EventId| Some((event, State::unpack(reader.value(event)?)));
+    let writes = execution.events.iter().filter(|event| is_write(event));
+    let mut writes: Vec<(usize, EventId)> = writes.map(|event| (before(event), *event)).collect();
+    writes.shared_sort();
+    let state = |(_, event): (usize, EventId)| Some((event, State::unpack(reader.value(event)?)));
     writes.into_iter().filter_map(state).collect()
 }
 

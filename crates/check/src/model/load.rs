@@ -1,7 +1,7 @@
 //! Memory models, ready to use: the compiled form for the engines, the trees for the independent evaluator, the texts
 //! for people.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fencepost_axiom::model::compile::{Compilation, Options, compile_parsed};
@@ -11,6 +11,7 @@ use fencepost_program::program::{Feature, Version};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfold::{Dependencies, Elements, Joint, Rewriting, UnfoldOptions};
 use fencepost_syntax::litmus::Arch;
+use fencepost_syntax::sorted::SortedMap;
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 
 use crate::look::crash::CrashModel;
@@ -53,9 +54,9 @@ struct Text {
     /// The tree of a shipped model as bytes.
     kept: &'static [u8],
     /// Of the includes.
-    sources: BTreeMap<String, Source>,
+    sources: SortedMap<String, Source>,
     mentioned: Mentioned,
-    compiled: Mutex<BTreeMap<BTreeSet<String>, Option<Arc<LoadedModel>>>>,
+    compiled: Mutex<SortedMap<BTreeSet<String>, Option<Arc<LoadedModel>>>>,
 }
 
 /// A model that is one with its default readings has an error under others.
@@ -316,7 +317,7 @@ impl Models {
             return None;
         }
         let family = Family::of_model(model.features.iter().map(String::as_str), header.as_deref(), name);
-        let (sources, compiled) = (BTreeMap::new(), Mutex::default());
+        let (sources, compiled) = (SortedMap::new(), Mutex::default());
         let vocabulary = Arc::new(Vocabulary::of(&head));
         vocabulary.ask(&mut points);
         let text = Text { tree: OnceLock::new(), kept: tree, sources, mentioned, compiled };
@@ -382,7 +383,7 @@ impl Models {
     }
 }
 
-type Gathered = BTreeMap<String, (Source, cat::Model)>;
+type Gathered = SortedMap<String, (Source, cat::Model)>;
 
 /// What lines of a header begin with that are no prose.
 const HEADERS: [&str; 15] = [

@@ -6,7 +6,6 @@
 //! bugs; of a contested point it is the default, what a strict reader of the ISA would hold a program to.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 
 use fencepost_program::access;
@@ -14,6 +13,7 @@ use fencepost_program::program::{Cover, Place};
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, Unfolding};
+use fencepost_syntax::sorted::SortedMap;
 use fencepost_syntax::suggest::nearest;
 
 use crate::phrase::either;
@@ -111,7 +111,7 @@ impl Point {
 
 /// Readings somebody chose, by the name of the point.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Settings(pub BTreeMap<String, String>);
+pub struct Settings(pub SortedMap<String, String>);
 
 impl Settings {
     pub fn is_empty(&self) -> bool {

@@ -1,15 +1,14 @@
 //! The variants of a model (`if "name"`): which ones its text asks about, and which of them are on.
 
-use std::collections::BTreeMap;
-
 use fencepost_program::program::Version;
 use fencepost_syntax::cat::{Binding, CatInstruction, ConditionExpression, Expression, Model, VariantCondition};
+use fencepost_syntax::sorted::SortedMap;
 use fencepost_syntax::{Span, Spanned};
 
 use crate::model::readings::{Point, Settings};
 
 /// The variants a text asks about, and where it does so first.
-pub(crate) type Mentioned = BTreeMap<String, Span>;
+pub(crate) type Mentioned = SortedMap<String, Span>;
 
 pub(crate) fn mentioned(model: &Model) -> Mentioned {
     let mut finder = Finder::default();

@@ -17,12 +17,12 @@
 //! `// mapping-claim: SCHEME TEXT` the published claim that mappings by that scheme keep their source; both are for compiler mappings.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::model::shipped::FILES;
 use fencepost_axiom::model::{Model, Node, NodeKind};
 use fencepost_report::finding::FindingKind;
 use fencepost_syntax::cat::CheckRole;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Diagnostic, Source, Span};
 
 use crate::model::purpose::Purpose;
@@ -45,21 +45,21 @@ const MAPPING_CLAIM: &str = "// mapping-claim:";
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Vocabulary {
-    findings: Option<BTreeMap<String, FindingKind>>,
+    findings: Option<SortedMap<String, FindingKind>>,
     races: Option<Vec<String>>,
     pub relations: Roles<Relation>,
     pub axioms: Roles<Axiom>,
     pub variants: Roles<Variant>,
-    pub assumptions: BTreeSet<Assumption>,
+    pub assumptions: SortedSet<Assumption>,
     pub repairs: Repairs,
     /// What the model is for, where nobody names one.
-    pub purposes: BTreeSet<Purpose>,
+    pub purposes: SortedSet<Purpose>,
     /// The readings under which the model has no axiom against thin air: no compiler mapping promises that one.
     pub without_thin_air: Settings,
     /// What somebody claims of compiler mappings to the model.
     pub mapping_claim: Option<MappingClaim>,
     /// What its readings ask, by their names.
-    questions: BTreeMap<String, String>,
+    questions: SortedMap<String, String>,
     /// Whose texts leave that open.
     questions_from: String,
 }

@@ -1,6 +1,6 @@
 //! From answers to a report: names instead of numbers, lines instead of spans.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fencepost_axiom::execution::Execution;
@@ -15,7 +15,7 @@ use fencepost_report::{
     Access, Alike, Assignment, Count, Form, Outcome, OutcomeClass, Place, Protocol, ProtocolAnswer, ProtocolError,
     QuestionAnswer, Race, RaceAnswer, Races, Report, SCHEMA, Termination, TerminationAnswer, WhyUnknown, Witness,
 };
-use fencepost_syntax::sorted::SharedSort as _;
+use fencepost_syntax::sorted::{SharedSort as _, SortedSet};
 use fencepost_syntax::{Source, Span};
 
 use crate::judge::found::{
@@ -277,7 +277,7 @@ impl Writer<'_> {
         &self,
         unfolding: &Unfolding,
         (key, example): (&RaceKey, &Example),
-        agreed: Option<&BTreeSet<RacePlace>>,
+        agreed: Option<&SortedSet<RacePlace>>,
         last: &mut Option<(Arc<Execution>, Witness)>,
     ) -> Option<Race> {
         let first = unfolding.events.get(example.pair.0.index())?;
@@ -304,7 +304,7 @@ impl Writer<'_> {
     fn protocol(&self, answers: &Answers) -> Protocol {
         let (answer, depends) = protocol_word(answers.answer(Aspect::Protocol));
         // The same in words, of several operations any of which may come last, is one error.
-        let mut told = BTreeSet::new();
+        let mut told = SortedSet::new();
         let mut errors = Vec::new();
         for Broken { set, of } in &answers.broken {
             let is_news = |(key, example): &(&Key, &protocol::Example)| {

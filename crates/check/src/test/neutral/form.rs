@@ -1,10 +1,41 @@
 //! The neutral form as JSON has it: a list of tests, each with its threads, its question and the answers that others
 //! published. A field that is not here is refused by its name.
 
-use std::collections::BTreeMap;
+use std::fmt::Formatter;
+use std::marker::PhantomData;
 
-use serde::Deserialize;
+use fencepost_syntax::sorted::SortedMap;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+/// What JSON has by name. Of a name that is there twice, the last value stands.
+#[derive(Default)]
+pub(super) struct Table<V>(pub(super) SortedMap<String, V>);
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Table<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Table<V>, D::Error> {
+        deserializer.deserialize_map(Entries(PhantomData))
+    }
+}
+
+struct Entries<V>(PhantomData<V>);
+
+impl<'de, V: Deserialize<'de>> Visitor<'de> for Entries<V> {
+    type Value = Table<V>;
+
+    fn expecting(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Table<V>, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Table(entries.into_iter().collect()))
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +51,7 @@ pub(super) struct Form {
     #[serde(default)]
     pub(super) ctas: Option<Vec<Vec<usize>>>,
     #[serde(default)]
-    pub(super) init: BTreeMap<String, i64>,
+    pub(super) init: Table<i64>,
     pub(super) threads: Vec<Thread>,
     /// Without it: every read returns its `asked_value`.
     #[serde(default)]
@@ -78,7 +109,7 @@ pub(super) struct Expected {
     pub(super) annotation: Value,
     /// By model.
     #[serde(default)]
-    pub(super) axiomatic: Option<BTreeMap<String, Option<String>>>,
+    pub(super) axiomatic: Option<Table<Option<String>>>,
     /// Under LOST-POP.
     #[serde(default)]
     pub(super) operational: Option<String>,

@@ -228,7 +228,7 @@ pub fn reachable(test: &Test, verdict: &Verdict) -> Option<Reachable> {
 
 fn rows(form: &form::Form) -> Result<Vec<Row>, Refused> {
     let mut rows = Vec::new();
-    for (key, verdict) in form.expected.axiomatic.iter().flatten() {
+    for (key, verdict) in form.expected.axiomatic.iter().flat_map(|table| &table.0) {
         let Some(verdict) = verdict else { continue };
         let ours = MODELS.iter().find(|(theirs, _)| theirs == key).map_or(key.as_str(), |(_, ours)| ours);
         let Some(model) = Models::names().into_iter().find(|name| *name == ours) else {

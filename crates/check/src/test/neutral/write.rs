@@ -5,8 +5,9 @@
 //! branch: a machine then holds everything behind it back, as it does anyway, accepting in order; and no x86 axiom looks
 //! at dependencies.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use super::form::{Form, Instruction, Thread};
 use super::{Family, Refused, refuse};
@@ -29,8 +30,8 @@ pub(super) fn text(form: &Form) -> Result<String, Refused> {
     text.push_str("{\n");
     // What is not initialised is 0.
     let addresses = form.threads.iter().flat_map(|thread| &thread.instrs).filter_map(|it| it.addr.as_ref());
-    let mut init: BTreeMap<&String, i64> = addresses.map(|name| (name, 0)).collect();
-    init.extend(form.init.iter().map(|(name, value)| (name, *value)));
+    let given = form.init.0.iter().map(|(name, value)| (name, *value));
+    let init: SortedMap<&String, i64> = addresses.map(|name| (name, 0)).chain(given).collect();
     for (name, value) in init {
         let _ = writeln!(text, "{} = {value};", identifier(name)?);
     }
@@ -66,18 +67,18 @@ fn identifier(name: &str) -> Result<&str, Refused> {
 
 /// The CTAs.
 struct Places {
-    sets: BTreeSet<BTreeSet<usize>>,
+    sets: SortedSet<SortedSet<usize>>,
 }
 
 impl Places {
     fn new(form: &Form) -> Result<Places, Refused> {
         let of_threads = form.threads.iter().map(|thread| thread.cta);
-        let numbers: BTreeSet<usize> = of_threads.clone().collect();
+        let numbers: SortedSet<usize> = of_threads.clone().collect();
         let set = |cta: usize| of_threads.clone().enumerate().filter(|it| it.1 == cta).map(|it| it.0).collect();
-        let sets: BTreeSet<BTreeSet<usize>> = numbers.into_iter().map(set).collect();
+        let sets: SortedSet<SortedSet<usize>> = numbers.into_iter().map(set).collect();
         for (field, said) in [("scope_tree", &form.scope_tree), ("ctas", &form.ctas)] {
             let said = said.as_ref().map(|sets| sets.iter().map(|set| set.iter().copied().collect()).collect());
-            if said.is_some_and(|said: BTreeSet<BTreeSet<usize>>| said != sets) {
+            if said.is_some_and(|said: SortedSet<SortedSet<usize>>| said != sets) {
                 return refuse(format!("`{field}` and the `cta` of the threads are not the same sets"));
             }
         }
@@ -234,7 +235,7 @@ fn condition(form: &Form, families: &[Family]) -> Result<String, Refused> {
     let mut text = String::new();
     let asked = all_asked(form);
     let mut rest = form.condition.as_deref().unwrap_or(&asked);
-    let mut named = BTreeSet::new();
+    let mut named = SortedSet::new();
     while let Some(colon) = rest.find(':') {
         let digits = rest[..colon].chars().rev().take_while(char::is_ascii_digit).count();
         let (before, thread) = rest[..colon].split_at(colon - digits);
