@@ -1,14 +1,12 @@
 //! A test's tree under change. Trees are changed and not programs, because the tables then decide what the changed text
 //! means.
 
-use std::collections::BTreeMap;
-
 use fencepost_program::ThreadId;
 use fencepost_program::program::Scope;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Declaration, InitialValue, Litmus, Statement, Thread, parse_named};
 use fencepost_syntax::short::ShortText;
-use fencepost_syntax::sorted::SharedSort as _;
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap};
 use fencepost_syntax::{Span, Spanned};
 
 use crate::edit::{Change, Edit, End, SCOPES, Semantics, Whole, scope_word, semantics_word};
@@ -30,7 +28,7 @@ pub(crate) struct Work {
     /// Moved away.
     gone: Vec<(usize, usize)>,
     /// What stands in the place of a statement.
-    instead: BTreeMap<(usize, usize), Vec<Statement>>,
+    instead: SortedMap<(usize, usize), Vec<Statement>>,
     /// Put at the end of threads.
     behind: Vec<(usize, Vec<Statement>)>,
     /// The same, at the beginning of threads.
@@ -40,7 +38,7 @@ pub(crate) struct Work {
 impl Work {
     pub(crate) fn new(litmus: &Litmus) -> Work {
         let around = litmus.threads.iter().map(|thread| vec![Default::default(); thread.body.len()]).collect();
-        let (gone, instead, behind, before) = (Vec::new(), BTreeMap::new(), Vec::new(), Vec::new());
+        let (gone, instead, behind, before) = (Vec::new(), SortedMap::new(), Vec::new(), Vec::new());
         Work { litmus: litmus.clone(), around, gone, instead, behind, before }
     }
 

@@ -4,7 +4,7 @@
 //! stay possible does under all readings is asked once, of the repair itself.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fencepost_check::judge::deepen;
 use fencepost_check::judge::found::{Answers, Aspect};
@@ -19,6 +19,7 @@ use fencepost_program::program::Program;
 use fencepost_report::answer::Answer;
 use fencepost_report::why::{Undecided, Why};
 use fencepost_syntax::limits;
+use fencepost_syntax::sorted::SortedSet;
 
 use super::counterexamples::Counterexamples;
 use super::effort::{self, Effort};
@@ -71,10 +72,10 @@ pub(super) struct Oracle<'o> {
     most: Cell<u64>,
     pub(super) effort: Effort,
     /// Findings of the test itself that are no races.
-    noted: OnceCell<BTreeSet<String>>,
+    noted: OnceCell<SortedSet<String>>,
     lifetimes: Lifetimes,
     /// Such accesses in what was looked at last.
-    left: RefCell<BTreeSet<RaceKey>>,
+    left: RefCell<SortedSet<RaceKey>>,
     /// Repairs that were looked at again as the test itself is, and whether one run decided.
     decided: RefCell<Vec<(Vec<Edit>, bool)>>,
 }
@@ -237,7 +238,7 @@ impl<'o> Oracle<'o> {
     }
 
     /// Those of the test itself. What a limit has cut short is not kept: it may have found less.
-    fn noted_before(&self) -> BTreeSet<String> {
+    fn noted_before(&self) -> SortedSet<String> {
         if let Some(noted) = self.noted.get() {
             return noted.clone();
         }
@@ -258,7 +259,7 @@ impl<'o> Oracle<'o> {
     }
 
     /// What is wrong, and the names of findings that are no races.
-    fn stage(&self, test: &Test, stage: Stage) -> (Judged, BTreeSet<String>) {
+    fn stage(&self, test: &Test, stage: Stage) -> (Judged, SortedSet<String>) {
         let is_all = stage == Stage::All;
         let wanted = if is_all { Wanted::Yes } else { Wanted::No };
         let options = Options {
@@ -274,7 +275,7 @@ impl<'o> Oracle<'o> {
         let run = |options: &Options| Runs::new(test, self.model, options).at_weakest();
         let (answers, _) = deepen::check(test, &options, run);
         if let Some(why) = &answers.refused {
-            return (Judged::Open(why.clone()), BTreeSet::new());
+            return (Judged::Open(why.clone()), SortedSet::new());
         }
         answers.unfolding.iter().for_each(|unfolding| effort::searched(unfolding));
         self.counterexamples.borrow_mut().learn(&answers, self.wants, options.bound);

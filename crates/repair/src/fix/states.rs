@@ -26,6 +26,7 @@ use fencepost_program::{EventId, LocationId, RegisterId, ThreadId, TraceId};
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Litmus;
 use fencepost_syntax::short::ShortText;
+use fencepost_syntax::sorted::{SharedSort as _, SortedSet};
 
 use super::swapped::{self, Ordered};
 use super::want::Want;
@@ -38,7 +39,7 @@ const WORK: u64 = 400_000;
 type States = BTreeSet<Vec<Value>>;
 
 /// Instructions that access data: the thread, where they stand in the text, and the data.
-type Accesses = BTreeSet<(ThreadId, u32, ShortText)>;
+type Accesses = SortedSet<(ThreadId, u32, ShortText)>;
 
 /// The states of a test that its repairs must reach too, and the accesses that they must make.
 pub(crate) struct Kept {
@@ -57,7 +58,7 @@ pub(crate) struct Kept {
 struct Seen {
     states: States,
     /// The ways that threads take.
-    traces: BTreeSet<TraceId>,
+    traces: SortedSet<TraceId>,
     /// The same of executions that do nothing that must not be, with the instructions that race there.
     meant: BTreeSet<(TraceId, Vec<u32>)>,
 }
@@ -114,7 +115,7 @@ impl Kept {
         let is_of = |thread: ThreadId, name: &ShortText, made: &Accesses| {
             made.iter().any(|(other, _, its)| *other == thread && its == name)
         };
-        let are_made = |traces: &BTreeSet<TraceId>| {
+        let are_made = |traces: &SortedSet<TraceId>| {
             let made: Accesses = traces.iter().flat_map(|trace| made(unfolding, *trace, &[])).collect();
             self.accesses.iter().all(|access @ (thread, at, name)| {
                 made.contains(access) || !stands(changed, *thread, *at) && is_of(*thread, name, &made)
@@ -179,7 +180,7 @@ fn seen(
     session: &Session<'_>,
     unwanted: Option<(&LoadedModel, &[Condition])>,
     terms: &[Term],
-    is_enough: &dyn Fn(&BTreeSet<TraceId>) -> bool,
+    is_enough: &dyn Fn(&SortedSet<TraceId>) -> bool,
 ) -> Option<Seen> {
     let unfolding = session.unfolding().ok()?;
     let mut flags = unwanted.map(|(model, _)| model.flags().evaluator());
@@ -212,8 +213,11 @@ fn seen(
 /// Where the instructions stand that race.
 fn racing(races: &RaceSet) -> Vec<u32> {
     let pairs = races.races.keys().filter(|key| key.is_pair());
-    let found: BTreeSet<u32> = pairs.flat_map(|key| [key.first.start, key.second.start]).collect();
-    found.into_iter().collect()
+    let mut found = Vec::new();
+    pairs.for_each(|key| found.extend([key.first.start, key.second.start]));
+    found.shared_sort();
+    found.dedup();
+    found
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! Accesses of one thread to the same data that a move swaps, of which one writes: then the thread computes something else.
 //! What allocates memory and gives it back computes nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use fencepost_program::program::LocationRole;
 use fencepost_program::unfolding::{Event, Unfolding};
 use fencepost_program::{EventId, LocationId, ThreadId};
@@ -10,6 +8,7 @@ use fencepost_program::{EventId, LocationId, ThreadId};
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Litmus;
 use fencepost_syntax::short::ShortText;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::edit::{Change, Edit};
 use crate::scene::anchor::instruction_at;
@@ -19,10 +18,10 @@ use crate::scene::statement::has;
 type Access = (u32, u32);
 
 /// The first before the second.
-pub(super) type Ordered = BTreeSet<(ThreadId, ShortText, Access, Access)>;
+pub(super) type Ordered = SortedSet<(ThreadId, ShortText, Access, Access)>;
 
 /// What is moved: the thread, and where it stands in the text.
-pub(super) fn moved(edits: &[&Edit]) -> BTreeSet<(ThreadId, u32)> {
+pub(super) fn moved(edits: &[&Edit]) -> SortedSet<(ThreadId, u32)> {
     let moved = edits.iter().filter_map(|edit| match &edit.change {
         Change::Move { span, to, .. } => Some((to.thread, span.start)),
         _ => None,
@@ -31,7 +30,7 @@ pub(super) fn moved(edits: &[&Edit]) -> BTreeSet<(ThreadId, u32)> {
 }
 
 /// Whether one of the moves does that, of a test in which accesses stand in this order.
-pub(super) fn is_any(litmus: &Litmus, was: &Ordered, after: &Unfolding, moved: &BTreeSet<(ThreadId, u32)>) -> bool {
+pub(super) fn is_any(litmus: &Litmus, was: &Ordered, after: &Unfolding, moved: &SortedSet<(ThreadId, u32)>) -> bool {
     let allocates = |(thread, at): &(ThreadId, u32)| {
         let own = instruction_at(litmus, *thread, Span::new(*at, *at));
         own.is_some_and(|(_, own)| own.opcode.node == "tcgen05" && (has(own, "alloc") || has(own, "dealloc")))
@@ -48,14 +47,14 @@ pub(super) fn is_any(litmus: &Litmus, was: &Ordered, after: &Unfolding, moved: &
 pub(super) fn ordered(unfolding: &Unfolding, is_own: &dyn Fn(ThreadId, u32) -> bool) -> Ordered {
     // A tensor map is data too: copies read it.
     let is_data = |location: LocationId| unfolding.locations[location.index()].role != LocationRole::Mbarrier;
-    let mut accesses: BTreeMap<(ThreadId, LocationId), Vec<EventId>> = BTreeMap::new();
+    let mut accesses: SortedMap<(ThreadId, LocationId), Vec<EventId>> = SortedMap::new();
     for id in (0..unfolding.events.len()).map(EventId::new) {
         let event = unfolding.event(id);
         if let (Some(thread), Some(location)) = (event.thread, event.location().filter(|it| is_data(*it))) {
             accesses.entry((thread, location)).or_default().push(id);
         }
     }
-    let mut found = Ordered::new();
+    let mut found = Vec::new();
     for ((thread, location), all) in accesses {
         let name = || unfolding.locations[location.index()].name.clone();
         for one in all.iter().filter(|id| is_own(thread, unfolding.event(**id).span.start)) {
@@ -65,15 +64,15 @@ pub(super) fn ordered(unfolding: &Unfolding, is_own: &dyn Fn(ThreadId, u32) -> b
                 let its = unfolding.event(*other);
                 let (access, its) = ((own.span.start, own.iteration), (its.span.start, its.iteration));
                 if precedes(unfolding, *one, *other) {
-                    found.insert((thread, name(), access, its));
+                    found.push((thread, name(), access, its));
                 }
                 if precedes(unfolding, *other, *one) {
-                    found.insert((thread, name(), its, access));
+                    found.push((thread, name(), its, access));
                 }
             }
         }
     }
-    found
+    found.into_iter().collect()
 }
 
 /// In program order: of an asynchronous operation its instruction counts.

@@ -5,7 +5,7 @@
 //! execution does there none does under a stronger reading. What stays is then confirmed under all of them.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fencepost_check::judge::deepen;
 use fencepost_check::judge::found::{Answers, Aspect};
@@ -20,7 +20,7 @@ use fencepost_program::program::{Program, Term};
 use fencepost_report::answer::Answer;
 use fencepost_report::why::{Undecided, Why};
 use fencepost_syntax::limits;
-use fencepost_syntax::sorted::SharedSort as _;
+use fencepost_syntax::sorted::{SharedSort as _, SortedSet};
 
 use super::space::{Choices, Space};
 use super::waits;
@@ -51,7 +51,7 @@ pub(super) struct Difference {
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) answers: Vec<(Aspect, Answer)>,
-    pub(super) flags: BTreeSet<RaceKey>,
+    pub(super) flags: SortedSet<RaceKey>,
     /// How often loops were unrolled, if more often than was asked for.
     deepened: Option<u32>,
     /// One run decides for all executions.

@@ -2,15 +2,13 @@
 //!
 //! A wait with nothing behind it is left alone, here and in `space`. Tests are cut out of larger programs, and what such a wait is for was cut off.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use fencepost_check::test::Test;
 use fencepost_program::ThreadId;
 use fencepost_program::program::Place as Home;
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Arch, Statement};
-use fencepost_syntax::sorted::SharedSort as _;
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap, SortedSet};
 
 use super::place::{Effect, Level, Place, Weaker};
 use crate::edit::{Change, Edit, scope_word};
@@ -37,8 +35,8 @@ pub(super) fn loops(test: &Test, costs: &Costs) -> Vec<Place> {
 }
 
 /// The registers that such loops write: what they hold is no result of the program.
-pub(super) fn written(test: &Test) -> BTreeSet<(ThreadId, String)> {
-    let mut names = BTreeSet::new();
+pub(super) fn written(test: &Test) -> SortedSet<(ThreadId, String)> {
+    let mut names = SortedSet::new();
     for (at, thread) in test.litmus.threads.iter().enumerate() {
         for unit in units(&thread.body).iter().filter(|unit| unit.kind == UnitKind::Loop) {
             let inside = thread.body[unit.first..=unit.last].iter().filter_map(instruction);
@@ -90,8 +88,8 @@ fn cost(body: &[Statement], unit: &Unit, costs: &Costs) -> Option<u32> {
 /// Whether nothing outside uses a register that it writes: every other use has a write of its own before it, in the same
 /// stretch without branches.
 fn is_free(body: &[Statement], units: &[Unit], wait: &Unit) -> bool {
-    let own: BTreeSet<String> = body[wait.first..=wait.last].iter().filter_map(instruction).flat_map(writes).collect();
-    let mut fresh: BTreeSet<String> = BTreeSet::new();
+    let own: SortedSet<String> = body[wait.first..=wait.last].iter().filter_map(instruction).flat_map(writes).collect();
+    let mut fresh: SortedSet<String> = SortedSet::new();
     for unit in units.iter().filter(|unit| *unit != wait) {
         if unit.kind != UnitKind::Instruction {
             fresh.clear();
@@ -151,7 +149,7 @@ type Barrier = (&'static str, (u32, u32, u32), String);
 
 /// Barriers that may go: the first, second and so on that each of the threads executes, where all execute as many.
 pub(super) fn barriers(test: &Test, costs: &Costs) -> Vec<Place> {
-    let mut used: BTreeMap<Barrier, BTreeMap<ThreadId, Vec<Vec<Span>>>> = BTreeMap::new();
+    let mut used: SortedMap<Barrier, SortedMap<ThreadId, Vec<Vec<Span>>>> = SortedMap::new();
     for (at, thread) in test.litmus.threads.iter().enumerate().filter(|(_, thread)| thread.arch == Arch::Ptx) {
         let id = ThreadId(at as u32);
         let Some(home) = test.program.threads.get(at).map(|thread| thread.place) else { continue };

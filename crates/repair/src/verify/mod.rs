@@ -5,7 +5,6 @@ pub(crate) mod observe;
 pub(crate) mod rounds;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -25,6 +24,7 @@ use fencepost_program::program::{LocationRole, Program};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_report::{Count, ProtocolAnswer, Report, TerminationAnswer};
 use fencepost_syntax::litmus::{Litmus, QuestionKind, print};
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::edit::Edit;
 use crate::verify::observe::{End, Manners, Places, Until, Visit, places};
@@ -116,13 +116,13 @@ pub(crate) struct Verifier<'a> {
     /// Of the test as it is.
     before: OnceCell<Option<Manners>>,
     /// What a changed test has, by its text: several races have one cure.
-    done: RefCell<BTreeMap<String, Decided>>,
+    done: RefCell<SortedMap<String, Decided>>,
     /// Whether a changed test is as good with more rounds.
-    lasting: RefCell<BTreeMap<(String, Places), bool>>,
+    lasting: RefCell<SortedMap<(String, Places), bool>>,
     /// Whether a changed test has nothing wrong any more, or with the races that it has ends.
-    mended: RefCell<BTreeMap<(String, bool), bool>>,
+    mended: RefCell<SortedMap<(String, bool), bool>>,
     /// Whether nothing is wrong with a changed test in the rounds that it has.
-    right: RefCell<BTreeMap<String, bool>>,
+    right: RefCell<SortedMap<String, bool>>,
     /// Guesses that may still be checked, and the effort that they took.
     guesses: Cell<u32>,
     guessed: Cell<u64>,
@@ -244,7 +244,7 @@ impl<'a> Verifier<'a> {
 
     /// Whether the test has this race and no other.
     pub(crate) fn is_of_one_race(&self) -> bool {
-        self.known.iter().collect::<BTreeSet<_>>().len() == 1
+        self.known.first().is_some_and(|first| self.known.iter().all(|race| race == first))
     }
 
     /// For a test that has no race and breaks a promise.

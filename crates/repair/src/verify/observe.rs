@@ -1,7 +1,6 @@
 //! What is noted of each execution of a changed test: its races, answers that should not be, where threads are stuck and
 //! which rules of mbarriers are broken.
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use fencepost_axiom::execution::Execution;
@@ -13,6 +12,7 @@ use fencepost_program::program::{Program, Term};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
 use fencepost_syntax::litmus::QuestionKind;
+use fencepost_syntax::sorted::SortedSet;
 
 pub(crate) struct Visit<'a> {
     program: &'a Program,
@@ -169,9 +169,9 @@ pub(crate) type Places = (u32, u32);
 #[derive(Clone, Default)]
 pub(crate) struct Manners {
     /// Where threads are stuck for good.
-    pub(crate) stuck: BTreeSet<u32>,
+    pub(crate) stuck: SortedSet<u32>,
     /// Rules of mbarriers that are broken, and of which.
-    pub(crate) rules: BTreeSet<(&'static str, String)>,
+    pub(crate) rules: SortedSet<(&'static str, String)>,
     pub(crate) broken: bool,
     /// Some execution answers every question as it should be answered.
     pub(crate) kept: bool,

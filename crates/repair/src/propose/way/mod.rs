@@ -5,8 +5,6 @@ pub(crate) mod issue_order;
 pub(crate) mod link;
 pub(crate) mod message;
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use fencepost_check::model::role::Relation;
 use fencepost_program::program::Place;
 use fencepost_program::sections;
@@ -14,7 +12,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::{Meeting, Reason, Scoping, Strength, Waiting};
 use fencepost_syntax::litmus::Dialect;
-use fencepost_syntax::sorted::SharedSort as _;
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap, SortedSet};
 
 use crate::edit::{Change, Edit, Semantics};
 use crate::propose::barrier::participants::{self, With};
@@ -213,12 +211,12 @@ fn barriers<'l>(
     if scene.test.litmus.dialect != Dialect::Ptx {
         return links;
     }
-    let (mut starts, mut ends) = (BTreeSet::from([Node::Event(from)]), BTreeSet::from([Node::Event(to)]));
+    let (mut starts, mut ends) = (SortedSet::from([Node::Event(from)]), SortedSet::from([Node::Event(to)]));
     for link in others.filter(|link| link.kind != Kind::Program) {
         starts.insert(link.to);
         ends.insert(link.from);
     }
-    let of_thread = |nodes: &BTreeSet<Node>, thread: ThreadId| -> Vec<Node> {
+    let of_thread = |nodes: &SortedSet<Node>, thread: ThreadId| -> Vec<Node> {
         let main = scene.main_events(thread).into_iter().map(Node::Event);
         main.chain([Node::End(thread)]).filter(|node| nodes.contains(node)).collect()
     };
@@ -314,13 +312,13 @@ fn strong(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Plan> {
 
 /// Dijkstra's algorithm; ties go to the smaller node, so that the same test gives the same way.
 fn cheapest(links: &[Link], from: EventId, to: EventId, banned: &[Kind]) -> Option<Vec<Link>> {
-    let mut out: BTreeMap<Node, Vec<&Link>> = BTreeMap::new();
+    let mut out: SortedMap<Node, Vec<&Link>> = SortedMap::new();
     for link in links.iter().filter(|link| !banned.contains(&link.kind)) {
         out.entry(link.from).or_default().push(link);
     }
     let (start, goal) = (Node::Event(from), Node::Event(to));
-    let mut best: BTreeMap<Node, (u32, Option<&Link>)> = BTreeMap::from([(start, (0, None))]);
-    let mut open: BTreeSet<(u32, Node)> = [(0, start)].into();
+    let mut best: SortedMap<Node, (u32, Option<&Link>)> = SortedMap::from([(start, (0, None))]);
+    let mut open: SortedSet<(u32, Node)> = [(0, start)].into();
     while let Some((cost, node)) = open.pop_first() {
         if node == goal {
             break;
