@@ -21,6 +21,7 @@ use fencepost_program::value::Value;
 use fencepost_program::value::expression::Leaf;
 use fencepost_report::Missing;
 use fencepost_syntax::litmus::Comparison;
+use fencepost_syntax::sorted::SortedSet;
 
 use super::derivation::chain;
 use super::derivation::steps::of_derivation;
@@ -272,8 +273,8 @@ fn needed(context: &Context<'_>, execution: &Execution, wanted: &[(Term, Value)]
 }
 
 /// What a relation leads to from an event, over any number of steps.
-fn after(matrices: &Matrices<'_>, relation: NodeId, from: usize) -> BTreeSet<usize> {
-    let mut found = BTreeSet::from([from]);
+fn after(matrices: &Matrices<'_>, relation: NodeId, from: usize) -> SortedSet<usize> {
+    let mut found = SortedSet::from([from]);
     let mut waiting = vec![from];
     while let Some(event) = waiting.pop() {
         waiting.extend(matrices.row(relation, event).into_iter().filter(|next| found.insert(*next)));

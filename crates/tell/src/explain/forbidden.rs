@@ -6,7 +6,7 @@
 //! explains nothing. Only if no candidate is left they go too, and the answer is why the wanted final value is
 //! overwritten.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use fencepost_axiom::base::Candidate;
@@ -21,6 +21,7 @@ use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Term};
 use fencepost_program::sections;
 use fencepost_syntax::cat::CheckRole;
+use fencepost_syntax::sorted::SortedSet;
 
 use super::name::value;
 use super::{Context, Explanation, Line, Rejected, Rounds};
@@ -62,8 +63,8 @@ impl Subject {
 /// What rules out every candidate for the goal, which the caller knows to be unreachable.
 pub fn forbidden(context: &Context<'_>, goal: &Goal<'_>, search: &Search<'_>) -> Explanation {
     let axioms = context.model.checks.iter().filter(|check| check.role == CheckRole::Axiom);
-    let names: BTreeSet<&str> = axioms.map(|check| check.name.as_str()).collect();
-    let demanding: BTreeSet<&str> = context
+    let names: SortedSet<&str> = axioms.map(|check| check.name.as_str()).collect();
+    let demanding: SortedSet<&str> = context
         .model
         .demands
         .iter()

@@ -3,11 +3,9 @@
 //! A finding is known by its entry, its kind and the texts of its instructions, not by line numbers: code that moves keeps
 //! its findings. Of findings that look alike, as many are known as the file says.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use fencepost_syntax::sorted::SharedSort as _;
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap};
 
 use super::{Told, ToldFinding};
 
@@ -34,7 +32,7 @@ struct File {
 /// How many findings of each identity are known.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
-    known: BTreeMap<Identity, u64>,
+    known: SortedMap<Identity, u64>,
 }
 
 const VERSION: u32 = 1;
@@ -69,7 +67,7 @@ impl Baseline {
         if file.version != VERSION {
             return Err(format!("it is a baseline of version {}; this is version {VERSION}", file.version));
         }
-        let mut known = BTreeMap::new();
+        let mut known = SortedMap::new();
         for row in file.findings {
             *known.entry(row.identity).or_insert(0) += row.count;
         }
@@ -78,7 +76,7 @@ impl Baseline {
 
     /// All findings of these launches.
     pub fn of(told: &[Told]) -> Baseline {
-        let mut known = BTreeMap::new();
+        let mut known = SortedMap::new();
         for own in told {
             for finding in own.findings.iter().chain(&own.known) {
                 *known.entry(identity(own, finding)).or_insert(0) += 1;

@@ -9,7 +9,6 @@ pub mod picture;
 mod sarif;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use fencepost_check::phrase;
@@ -21,7 +20,7 @@ use fencepost_kernel::order::record::Record;
 use fencepost_kernel::order::{Race, Region};
 use fencepost_kernel::report::{Doubt, Finding, Report};
 use fencepost_syntax::Source;
-use fencepost_syntax::sorted::SharedSort as _;
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap, SortedSet};
 use serde::Serialize;
 
 pub use inventory::{inventory_json, inventory_text};
@@ -303,7 +302,7 @@ pub fn summary_text(told: &[Told]) -> String {
 
 /// Races with the same source lines, ways and reason are one finding.
 fn findings(report: &Report, about: &About, mend: &mut dyn FnMut(&[&Race]) -> Option<Insertion>) -> Vec<ToldFinding> {
-    let mut races: BTreeMap<_, Vec<&Race>> = BTreeMap::new();
+    let mut races: SortedMap<_, Vec<&Race>> = SortedMap::new();
     let mut others: Vec<(Option<Beside>, ToldFinding)> = Vec::new();
     for finding in &report.findings {
         let Finding::Race { race, only } = finding else {
@@ -403,7 +402,7 @@ pub fn add_doubt(told: &mut Told, doubt: &Doubt) {
 
 /// Each reason once, with all places that have it.
 fn doubts(report: &Report, about: &About) -> Vec<ToldDoubt> {
-    let mut reasons: Vec<(String, BTreeSet<Pc>, BTreeSet<Pc>)> = Vec::new();
+    let mut reasons: Vec<(String, SortedSet<Pc>, SortedSet<Pc>)> = Vec::new();
     for doubt in &report.doubts {
         let (mut message, pc) = words::doubt(doubt);
         if let (Doubt::Flags { .. }, Some(pc)) = (doubt, pc)
@@ -428,7 +427,7 @@ fn doubts(report: &Report, about: &About) -> Vec<ToldDoubt> {
     let placed = |pc: &Pc| about.place(*pc, String::new());
     // Of the first limit it is told where it ended the run.
     let limit = report.doubts.iter().find(|doubt| doubt.ends_a_run()).map(|doubt| words::doubt(doubt).0);
-    let told = |(message, places, decides): &(String, BTreeSet<Pc>, BTreeSet<Pc>)| {
+    let told = |(message, places, decides): &(String, SortedSet<Pc>, SortedSet<Pc>)| {
         let places: Vec<Place> = if limit.as_ref() == Some(message) {
             let standing = words::together(&report.stopped_at, about);
             standing.into_iter().map(|(pc, text)| about.place(pc, text)).collect()

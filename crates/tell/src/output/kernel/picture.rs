@@ -3,7 +3,6 @@
 //! A row is a piece of shared memory whose bytes are always filled and read together: a stage. A column is the time
 //! between two synchronisations. Within a column nothing is said about order, so what writes stands above what reads.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use fencepost_kernel::code::op::Pc;
@@ -11,6 +10,7 @@ use fencepost_kernel::order::{Race, Region};
 use fencepost_kernel::report::Finding;
 use fencepost_kernel::run::watch::{Act, End, GRAIN, Mark, Timeline};
 use fencepost_kernel::sequence::timeline;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use super::{About, SourceLine};
 
@@ -54,7 +54,7 @@ struct Row {
 /// What happens to a row in a column.
 #[derive(Default)]
 struct Cell {
-    pcs: BTreeSet<Pc>,
+    pcs: SortedSet<Pc>,
     warps: u64,
 }
 
@@ -67,7 +67,7 @@ struct Picture<'a> {
     columns: Vec<u32>,
     left_out: usize,
     column: u32,
-    cells: BTreeMap<(usize, usize, Act), Cell>,
+    cells: SortedMap<(usize, usize, Act), Cell>,
     mbarriers: Vec<u64>,
     svg: String,
 }
@@ -83,8 +83,8 @@ impl<'a> Picture<'a> {
             columns: Vec::new(),
             left_out: 0,
             column: WIDE,
-            cells: BTreeMap::new(),
-            mbarriers: timeline.marks.keys().map(|(_, at, _, _)| *at).collect::<BTreeSet<_>>().into_iter().collect(),
+            cells: SortedMap::new(),
+            mbarriers: timeline.marks.keys().map(|(_, at, _, _)| *at).collect::<SortedSet<_>>().into_iter().collect(),
             svg: String::new(),
         };
         picture.mbarriers.truncate(MOST_ROWS);
@@ -96,7 +96,7 @@ impl<'a> Picture<'a> {
     /// The stretches in which something happens; around the first race if there are too many.
     fn choose_columns(&mut self) {
         let timeline = self.timeline;
-        let mut used: BTreeSet<u32> = timeline.acts.keys().map(|(now, _, _)| *now).collect();
+        let mut used: SortedSet<u32> = timeline.acts.keys().map(|(now, _, _)| *now).collect();
         used.extend(timeline.marks.keys().map(|(now, ..)| *now));
         used.extend(timeline.waits.keys().map(|(now, _)| *now));
         let used: Vec<u32> = used.into_iter().collect();
