@@ -1,9 +1,10 @@
 //! The machines behind one interface, for a front end that takes a name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use fencepost_program::program::{Condition, Term, Unsupported};
 use fencepost_program::unfolding::FinalState;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::coherence::{Coherence, Swmr};
 use crate::explore::{Aim, Explored, Extent, Limits, explore};
@@ -29,11 +30,11 @@ pub enum Model {
 pub struct Outcomes {
     pub extent: Extent,
     /// How many final states show each outcome.
-    pub outcomes: BTreeMap<FinalState, u64>,
+    pub outcomes: SortedMap<FinalState, u64>,
     /// How many states end a run without an outcome, by reason.
-    pub stuck: BTreeMap<Stuck, u64>,
+    pub stuck: SortedMap<Stuck, u64>,
     /// How many states there are in which a crash leaves each of these, of the terms that the aim names.
-    pub crashes: BTreeMap<CrashState, u64>,
+    pub crashes: SortedMap<CrashState, u64>,
     pub states: u64,
     pub transitions: u64,
     /// Of the outcome or the crash that was asked for: a way there, in words.

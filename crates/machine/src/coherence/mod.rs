@@ -23,11 +23,10 @@ mod show;
 mod state;
 mod transitions;
 
-use std::collections::BTreeSet;
-
 use fencepost_program::program::{Place, Scope, Term, Unsupported};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, ThreadId};
+use fencepost_syntax::sorted::SortedSet;
 
 pub use crate::coherence::state::State;
 use crate::coherence::state::{Layout, Line};
@@ -71,13 +70,13 @@ struct Agent {
     /// Of a core.
     thread: Option<usize>,
     /// Locations that are loaded through it.
-    loads: BTreeSet<LocationId>,
+    loads: SortedSet<LocationId>,
 }
 
 struct Multiprocessor {
     name: String,
     l2: usize,
-    loads: BTreeSet<LocationId>,
+    loads: SortedSet<LocationId>,
 }
 
 /// A transition. Agents are cores and L2s.
@@ -127,7 +126,7 @@ impl<'a> Coherence<'a> {
         let threads = Threads::new(requests);
         let known = [Architecture::X86, Architecture::Ptx, Architecture::Xc];
         threads.only(&known, "the coherence protocol")?;
-        let loads = |thread: usize| -> BTreeSet<LocationId> {
+        let loads = |thread: usize| -> SortedSet<LocationId> {
             let is_load = |request: &&Request| request.thread == Some(ThreadId::new(thread)) && request.is_read();
             requests.requests.iter().filter(is_load).filter_map(Request::location).collect()
         };
@@ -157,11 +156,11 @@ impl<'a> Coherence<'a> {
             };
             let l2 = position_or_push(&mut gpus, gpu) + cores;
             if l2 == agents.len() {
-                agents.push(Agent { name: format!("the L2 of GPU {gpu}"), thread: None, loads: BTreeSet::new() });
+                agents.push(Agent { name: format!("the L2 of GPU {gpu}"), thread: None, loads: SortedSet::new() });
             }
             let at = position_or_push(&mut places, thread.place);
             if at == multiprocessors.len() {
-                multiprocessors.push(Multiprocessor { name: format!("SM {at}"), l2, loads: BTreeSet::new() });
+                multiprocessors.push(Multiprocessor { name: format!("SM {at}"), l2, loads: SortedSet::new() });
             }
             agents[l2].loads.extend(loads(index));
             multiprocessors[at].loads.extend(loads(index));

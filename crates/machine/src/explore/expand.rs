@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use fencepost_program::unfolding::FinalState;
 use fencepost_syntax::limits::{self, Ended};
-use fencepost_syntax::sorted::SharedSort as _;
+use fencepost_syntax::sorted::{SharedSort as _, SortedMap};
 
 use crate::explore::store::{Arrivals, SHARDS, Shard, Store, hash, shard_of};
 use crate::explore::{Aim, Extent, Limits, StateId, Stop, Tally};
@@ -24,7 +24,7 @@ pub(super) struct Explorer<'e, 'm, M: Machine> {
     limits: &'e Limits<'e>,
     pub(super) store: Store,
     pub(super) outcomes: BTreeMap<FinalState, Tally>,
-    pub(super) stuck: BTreeMap<Stuck, Tally>,
+    pub(super) stuck: SortedMap<Stuck, Tally>,
     pub(super) crashes: BTreeMap<CrashState, Tally>,
     pub(super) crash: Option<StateId>,
     pub(super) transitions: u64,
@@ -79,7 +79,7 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
             limits,
             store: Store::new(machine.words() as usize),
             outcomes: BTreeMap::new(),
-            stuck: BTreeMap::new(),
+            stuck: SortedMap::new(),
             crashes: BTreeMap::new(),
             crash: None,
             transitions: 0,
@@ -206,9 +206,9 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
                     Ending::Running => {}
                     Ending::Final(state) => {
                         is_found |= ends_with_outcome;
-                        count(&mut self.outcomes, state, id);
+                        self.outcomes.entry(state).or_insert(none(id)).states += 1;
                     }
-                    Ending::Stuck(stuck) => count(&mut self.stuck, stuck, id),
+                    Ending::Stuck(stuck) => self.stuck.entry(stuck).or_insert(none(id)).states += 1,
                     Ending::Cut(cut) => self.cut = self.cut.or(Some(cut)),
                 }
             }
@@ -256,8 +256,9 @@ pub(crate) fn shared<T: Send>(threads: usize, parts: impl Iterator<Item = T> + S
     });
 }
 
-fn count<K: Ord>(tallies: &mut BTreeMap<K, Tally>, key: K, id: StateId) {
-    tallies.entry(key).and_modify(|tally| tally.states += 1).or_insert(Tally { states: 1, first: id });
+/// The tally of what this state is the first to have, before it is counted.
+const fn none(first: StateId) -> Tally {
+    Tally { states: 0, first }
 }
 
 impl<M: Machine> Worker<M> {
@@ -290,7 +291,7 @@ impl<M: Machine> Worker<M> {
         match aim {
             Aim::Crashes(terms) => {
                 let left = terms.iter().map(|term| machine.after_crash(&self.state, term)).collect();
-                count(&mut self.crashes, left, id);
+                self.crashes.entry(left).or_insert(none(id)).states += 1;
             }
             Aim::Crash(condition) if self.crash.is_none() => {
                 let holds = condition.holds_of_defined(&mut |term| machine.after_crash(&self.state, term));

@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use fencepost_program::program::{Condition, Term};
 use fencepost_program::unfolding::FinalState;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::machine::{CrashState, Cut, Machine, Stuck};
 use expand::Explorer;
@@ -98,7 +99,7 @@ pub struct Explored<'m, M> {
     pub extent: Extent,
     pub outcomes: BTreeMap<FinalState, Tally>,
     /// States that end a run without an outcome.
-    pub stuck: BTreeMap<Stuck, Tally>,
+    pub stuck: SortedMap<Stuck, Tally>,
     /// What a crash may leave of the terms that the aim names.
     pub crashes: BTreeMap<CrashState, Tally>,
     /// The first state in which a crash leaves what the aim asks for.

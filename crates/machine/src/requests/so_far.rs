@@ -5,12 +5,11 @@
 //! about crashes mean for axiomatic models too. There a crash is one of an execution, which knows how each thread goes on. A machine
 //! does not: where the ways that a thread may still go disagree about a register, it has no answer ([`Requests::is_settled`]).
 
-use std::collections::BTreeSet;
-
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::unfolding::TraceEnd;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, RegisterId, ThreadId, TraceId};
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::requests::{Fork, Requests, Sources, Walk};
 
@@ -18,10 +17,10 @@ impl Requests {
     /// Whether a register has one value, or none, at each point of its thread, however the thread goes on.
     pub fn is_settled(&self, thread: ThreadId, register: RegisterId) -> bool {
         let Some(thread) = self.threads.get(thread.index()) else { return false };
-        self.settled_below(&thread.root, register, &mut BTreeSet::new())
+        self.settled_below(&thread.root, register, &mut SortedSet::new())
     }
 
-    fn settled_below(&self, fork: &Fork, register: RegisterId, done: &mut BTreeSet<EventId>) -> bool {
+    fn settled_below(&self, fork: &Fork, register: RegisterId, done: &mut SortedSet<EventId>) -> bool {
         let mut traces = Vec::new();
         self.traces_below(fork, &mut traces);
         let so_far = |trace: &TraceId| self.expression(*trace, register, &|read| done.contains(&read), fork);
