@@ -4,7 +4,6 @@
 //! missing, again without the one against thin air, which no mapping promises to keep. A source with a race may do
 //! anything.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fencepost_check::compare::{asking, unseen};
@@ -18,6 +17,7 @@ use fencepost_report::verdict::Why;
 use fencepost_report::{Number, RaceAnswer};
 use fencepost_syntax::Source;
 use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
+use fencepost_syntax::sorted::SortedSet;
 use fencepost_tell::explain;
 
 use crate::bounded::Counterexample;
@@ -221,7 +221,7 @@ fn observables(source: &Test, target: &Test, compiled: &Compiled) -> Vec<(Term, 
     found
 }
 
-type States = BTreeSet<Vec<Number>>;
+type States = SortedSet<Vec<Number>>;
 
 fn compare(
     source: &Test,

@@ -3,9 +3,8 @@
 //! Parts are checked in a fixed order, small programs first, so that a number says which are done; those of a smaller
 //! bound come before those of a larger one.
 
-use std::collections::BTreeSet;
-
 use fencepost_check::test::hash::fingerprint;
+use fencepost_syntax::sorted::SortedSet;
 use fencepost_tell::words::mapping;
 
 use crate::bounded::shape::Shape;
@@ -76,7 +75,7 @@ impl State {
 
     /// The counterexamples that do not contain a smaller one.
     pub fn minimal(&self) -> Vec<&Counterexample> {
-        let known: BTreeSet<(Shape, Vec<Option<usize>>)> =
+        let known: SortedSet<(Shape, Vec<Option<usize>>)> =
             self.counterexamples.iter().map(|found| canonical(&found.shape, &found.behaviour.source)).collect();
         let is_minimal = |found: &&Counterexample| {
             (0..found.shape.count()).all(|at| {
