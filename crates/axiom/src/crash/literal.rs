@@ -2,29 +2,28 @@
 //! against the conditions as they stand. Shares nothing with the rest of [`crate::crash`]: ordered sets of pairs, and no
 //! smallest sets.
 
-use std::collections::BTreeSet;
-
 use fencepost_program::EventId;
+use fencepost_syntax::sorted::SortedSet;
 
 /// The relations of one execution that a crash looks at.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Pairs {
-    pub prefix: BTreeSet<(EventId, EventId)>,
-    pub persists: BTreeSet<(EventId, EventId)>,
-    pub durable: BTreeSet<(EventId, EventId)>,
-    pub co: BTreeSet<(EventId, EventId)>,
+    pub prefix: SortedSet<(EventId, EventId)>,
+    pub persists: SortedSet<(EventId, EventId)>,
+    pub durable: SortedSet<(EventId, EventId)>,
+    pub co: SortedSet<(EventId, EventId)>,
 }
 
 /// A crash: what has happened, and which persists are durable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Crash {
-    pub happened: BTreeSet<EventId>,
-    pub durable: BTreeSet<EventId>,
+    pub happened: SortedSet<EventId>,
+    pub durable: SortedSet<EventId>,
 }
 
 impl Pairs {
     /// Whether the crash is one of the execution. `persists` are its persists.
-    pub fn allow(&self, crash: &Crash, persists: &BTreeSet<EventId>) -> bool {
+    pub fn allow(&self, crash: &Crash, persists: &SortedSet<EventId>) -> bool {
         let Crash { happened, durable } = crash;
         let is_prefix = self.prefix.iter().all(|(a, b)| !happened.contains(b) || happened.contains(a));
         let is_closed = self.persists.iter().all(|(v, w)| !durable.contains(w) || durable.contains(v));
@@ -63,7 +62,7 @@ impl Pairs {
 }
 
 /// Every crash of an execution of these events; None if there would be more than `most` to try.
-pub fn crashes(pairs: &Pairs, events: &[EventId], persists: &BTreeSet<EventId>, most: u64) -> Option<Vec<Crash>> {
+pub fn crashes(pairs: &Pairs, events: &[EventId], persists: &SortedSet<EventId>, most: u64) -> Option<Vec<Crash>> {
     let mut left = most;
     let mut prefixes = Vec::new();
     prefixes_of(pairs, events, &mut left, &mut prefixes)?;
@@ -84,9 +83,9 @@ pub fn crashes(pairs: &Pairs, events: &[EventId], persists: &BTreeSet<EventId>, 
 }
 
 /// Every set of the events that is closed, by growing smaller ones.
-fn prefixes_of(pairs: &Pairs, events: &[EventId], left: &mut u64, found: &mut Vec<BTreeSet<EventId>>) -> Option<()> {
-    let mut seen = BTreeSet::from([BTreeSet::new()]);
-    let mut waiting = vec![BTreeSet::new()];
+fn prefixes_of(pairs: &Pairs, events: &[EventId], left: &mut u64, found: &mut Vec<SortedSet<EventId>>) -> Option<()> {
+    let mut seen = SortedSet::from([SortedSet::new()]);
+    let mut waiting = vec![SortedSet::new()];
     while let Some(prefix) = waiting.pop() {
         *left = left.checked_sub(1)?;
         for event in events.iter().filter(|event| !prefix.contains(*event)) {

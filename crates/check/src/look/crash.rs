@@ -200,7 +200,7 @@ impl CrashEvaluator<'_> {
         let told = Terms::new(unfolding, execution, terms)?;
         let (cells, reader) = (told.cells(candidate)?, Reader::new(unfolding, execution));
         let event = |place: usize| candidate.events.get(place).copied();
-        let events = |bits: &[u64]| ones(bits).filter_map(event).collect::<BTreeSet<EventId>>();
+        let events = |bits: &[u64]| ones(bits).filter_map(event).collect::<SortedSet<EventId>>();
         let mut seen = BTreeSet::new();
         let (mut steps, mut held) = (0u32, 0u64);
         Some(crashes.each(&cells, &mut |left: &Left<'_>| {

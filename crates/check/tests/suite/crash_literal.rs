@@ -23,6 +23,7 @@ use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
+use fencepost_syntax::sorted::SortedSet;
 
 use super::crash_programs::{NAMES, Program, Term};
 
@@ -175,7 +176,7 @@ impl View {
             at.and_then(|at| execution.values[at]).expect("an access has a value").0
         };
         // By the second of each pair, the first ones.
-        let earlier = |pairs: &BTreeSet<(EventId, EventId)>| {
+        let earlier = |pairs: &SortedSet<(EventId, EventId)>| {
             let mut by_second = vec![0; own.len()];
             for (first, second) in pairs {
                 if let (Some(first), Some(second)) = (place(*first), place(*second)) {

@@ -1,6 +1,5 @@
 //! Why a crash may leave a state, as a story; and why none can, by the order that makes one persist durable with another.
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -87,7 +86,12 @@ fn persist(context: &Context<'_>, execution: &Execution, event: EventId) -> Stri
 }
 
 /// What does not order a lost persist before a durable one.
-fn unordered(context: &Context<'_>, execution: &Execution, lost: &[EventId], durable: &BTreeSet<EventId>) -> Vec<Line> {
+fn unordered(
+    context: &Context<'_>,
+    execution: &Execution,
+    lost: &[EventId],
+    durable: &SortedSet<EventId>,
+) -> Vec<Line> {
     let mut lines = Vec::new();
     for early in lost {
         for late in durable {
