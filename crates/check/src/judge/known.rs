@@ -299,14 +299,14 @@ impl Job<'_> {
         answers.stopped = why.clone().filter(Why::is_limit);
         self.read_off(targets, totals, why.as_ref(), answers);
         let Some(alike) = alike else { return };
-        let count;
-        (answers.outcomes, answers.classes, count) = match alike {
+        let (outcomes, classes, count) = match alike {
             Alike::Classes(classes) => {
                 let count = classes.all_executions;
                 (Histogram::default(), Some(classes), count)
             }
             Alike::Each(outcomes, count) => (outcomes, None, count),
         };
+        (answers.outcomes, answers.classes) = (outcomes, classes);
         answers.executions = Some(Count { count, complete: true });
     }
 
