@@ -308,6 +308,8 @@ impl Job<'_> {
         };
         (answers.outcomes, answers.classes) = (outcomes, classes);
         answers.executions = Some(Count { count, complete: true });
+        // Of those that were listed a filter may have let none pass.
+        answers.met.executions.count = answers.met.executions.count.max(count);
     }
 
     /// The answers of the executions that were counted; `why` they are not all, if they are not.

@@ -131,4 +131,19 @@ mod tests {
             assert!(report.alike.is_none(), "{kind}");
         }
     }
+
+    /// Where the listing was cut before it met an execution that passes the filter, there are some all the same.
+    #[test]
+    fn races_of_executions_that_no_listing_met_are_decided() {
+        let adder = |at: u32| format!("P{at}@cta {at}, gpu 0 {{\natom.relaxed.gpu.add.u32 %r0, [x], 1;\n");
+        let others: String = (0..8).map(|at| format!("{}}}\n", adder(at))).collect();
+        let last = format!("{}ld.relaxed.gpu.u32 %r1, [x];\n}}\n", adder(8));
+        let text = format!("PTX t\n{{ x=0; }}\n{others}{last}filter (P8:%r1 < 2)\nexists (P8:%r1=9)\n");
+        let (tests, _) = load(&Source::new("t", text));
+        let model = Models::shipped("ptx-7.5").expect("shipped");
+        let options = Options { outcomes: Outcomes::All, classes: Wanted::Yes, ..Options::default() };
+        let report = check(&tests[0], &model, &options).report;
+        assert_eq!(report.executions.map(|count| (count.count, count.complete)), Some(((1..=8).product(), true)));
+        assert_eq!(report.races.answer, fencepost_report::RaceAnswer::None);
+    }
 }
